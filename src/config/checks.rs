@@ -4,8 +4,9 @@ use secrecy::ExposeSecret;
 
 use crate::config::{AuthSettings, Settings};
 use crate::domain::lease::LeaseTerms;
-use crate::locks::redis_client::url::RedisUrl;
+use crate::locks::redis_client::{self, EndpointError};
 use crate::setting::{FoundFaults, is_printable};
+use crate::storage::Storage;
 use crate::telemetry::logs;
 
 /// Minimum length of an admin token in bytes: that of the signing secret. Attackers try tokens from
@@ -24,13 +25,20 @@ pub(super) fn check(all: &Settings, faults: &mut FoundFaults) {
 
 /// The faults of these omit the URL, which may contain a password.
 fn stores(all: &Settings, faults: &mut FoundFaults) {
-    if let Some(fault) = database_fault(&all.database.url) {
-        faults.unless(false, &["database.url"], fault);
+    let database = &all.database.url;
+    let fault = database_fault(database).map(str::to_owned);
+    if let Some(fault) = fault.or_else(|| Storage::url_fault(database)) {
+        faults.unless(false, &["database.url"], &fault);
     }
     let locks = &all.locks.url;
-    let redis = if locks == "memory:" { Ok(()) } else { RedisUrl::parse(locks).map(drop) };
-    if let Err(fault) = redis {
-        faults.unless(false, &["locks.url"], &fault.to_string());
+    if locks != "memory:"
+        && let Err(error) = redis_client::target(locks)
+    {
+        let fault = match error {
+            EndpointError::Url(fault) => fault.to_string(),
+            EndpointError::Client(error) => format!("is invalid: {error}"),
+        };
+        faults.unless(false, &["locks.url"], &fault);
     }
     // A database file has one server, unless its operator sets `database.shared_sqlite`.
     let is_alone = !all.database.url.starts_with("sqlite:") || locks == "memory:";

@@ -302,6 +302,41 @@ fn a_redis_is_one_or_some_nodes_of_a_cluster() {
     }
 }
 
+/// The parsers of `serve` refuse these, too.
+#[test]
+fn an_address_that_no_driver_reads_is_a_fault() {
+    let shared = ("GALLEY_DATABASE__SHARED_SQLITE", "true");
+    for (key, variable, urls) in [
+        (
+            "locks.url",
+            "GALLEY_LOCKS__URL",
+            &[
+                "redis://u:hunter2@a:99999",
+                "redis://:hunter2@a/x",
+                "redis+cluster://:hunter2@a:1,b:x",
+                "redis+sentinel://:hunter2@a:x/main",
+                "rediss://:hunter2@a:1/-1",
+            ][..],
+        ),
+        (
+            "database.url",
+            "GALLEY_DATABASE__URL",
+            &[
+                "sqlite://:memory:",
+                "sqlite://galley.db?mode=ro",
+                "postgres://u:hunter2@db:99999/galley",
+                "postgres://u:hunter2@db/galley?sslmode=maybe",
+            ],
+        ),
+    ] {
+        for url in urls {
+            let line = fault(&[(variable, url), shared]);
+            assert!(line.starts_with(&format!("{key}: ")) && line.lines().count() == 1, "{line}");
+            assert!(!line.contains("hunter2"), "{line}");
+        }
+    }
+}
+
 #[test]
 fn shown_settings_hide_secrets_and_parse_back() {
     let settings = with(&[

@@ -197,6 +197,11 @@ pub const OUTGOING_MAX: usize = 64;
 pub const WEBHOOKS_MAX: i64 = 100_000;
 /// Reviews that the webhook of one decision names. Beyond it the receiver reads the list.
 pub const WEBHOOK_REVIEWS_MAX: usize = 100;
+/// The parts of an endpoint's share: a document gets one. One that fills it leaves the rest to others.
+pub const WEBHOOK_DOCUMENTS_MIN: i64 = 50;
+/// The wait of the webhook of a typed suggestion for its first attempt: one that its author takes back before
+/// is none.
+pub const WEBHOOK_SETTLE: Duration = Duration::from_secs(2);
 /// How long a webhook waits for further attempts.
 pub const WEBHOOK_RETRY_WINDOW: Duration = Duration::from_hours(24);
 /// The claim of a webhook: another server repeats the attempt of a dead one after it.

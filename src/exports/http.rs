@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, LOCATION, RETRY_AFTER,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -23,6 +23,7 @@ use crate::files::error::ImportError;
 use crate::files::import::{self, IMPORT_BYTES_MAX, ImportFormat};
 use crate::files::word_text::ImportChanges;
 use crate::http::auth::caller::Caller;
+use crate::http::entity_tags::is_cached;
 use crate::http::error::{ApiError, Contract, Failure, Members, member};
 use crate::http::extract::{Path, Query, RawBody};
 use crate::http::guest_budgets::Storing;
@@ -110,7 +111,7 @@ async fn export(
         Export::Building { progress } => return Ok(building(progress)),
     };
     let tag = tag_of(&file);
-    if is_cached(&headers, &tag) {
+    if is_cached(&headers, tag.to_str().unwrap_or_default()) {
         let headers = [(ETAG, tag), (CACHE_CONTROL, PRIVATE)];
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
     }
@@ -159,14 +160,6 @@ fn building(progress: u8) -> Response {
 fn tag_of(file: &StoredExport) -> HeaderValue {
     let hex: String = file.hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     HeaderValue::try_from(format!("\"{hex}\"")).unwrap_or(HeaderValue::from_static("\"\""))
-}
-
-/// Whether the client has the file already (RFC 9110 §13.1.2, by the weak comparison).
-fn is_cached(headers: &HeaderMap, tag: &HeaderValue) -> bool {
-    let tag = tag.to_str().unwrap_or_default();
-    let lists = headers.get_all(IF_NONE_MATCH).iter().filter_map(|list| list.to_str().ok());
-    let mut tags = lists.flat_map(|list| list.split(',').map(str::trim));
-    tags.any(|cached| cached == "*" || cached.strip_prefix("W/").unwrap_or(cached) == tag)
 }
 
 /// `Content-Disposition` with a safe name of the file, in the forms of RFC 6266 and RFC 8187.

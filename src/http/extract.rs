@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Request};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use futures_util::StreamExt as _;
 use serde::de::value::MapAccessDeserializer;
@@ -84,6 +84,10 @@ impl<S: Send + Sync, T: DeserializeOwned> OptionalFromRequest<S> for JsonBody<T>
 /// A body that has not arrived within [`ANSWER_MAX`] is given up. The handler of a change runs in a task of
 /// the server, which the end of its request does not end.
 async fn read(parts: &Parts, body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    let mut codings = parts.headers.get_all(CONTENT_ENCODING).iter();
+    if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(ApiError::EncodedBody);
+    }
     let too_slow = |_elapsed| ApiError::Unavailable("the body took too long".into());
     timeout(ANSWER_MAX, read_to_end(parts, body, limit)).await.map_err(too_slow)?
 }

@@ -11,6 +11,7 @@ pub mod assets;
 pub mod auth;
 pub mod byte_budget;
 pub mod connection_slots;
+pub(crate) mod entity_tags;
 pub mod error;
 pub mod headers;
 pub mod health;
@@ -190,8 +191,11 @@ fn pages() -> Router<HttpState> {
     Router::new()
         .route("/", get(assets::start_page))
         .route("/d/{document_id}", get(assets::editor_page))
+        .route("/d/{document_id}/", get(assets::editor_page))
         .route("/s/{share_link_id}", get(assets::editor_page))
+        .route("/s/{share_link_id}/", get(assets::editor_page))
         .route("/admin", get(assets::admin_page))
+        .route("/admin/", get(assets::admin_page))
         .route("/service-worker.js", get(assets::service_worker))
         .route("/problems/{name}", get(assets::problem))
         .route("/docs", get(assets::docs_page))

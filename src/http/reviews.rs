@@ -12,6 +12,7 @@ use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::limits::{REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX};
 use crate::domain::review::{Decision, Review, ReviewKind, ReviewStatus};
 use crate::http::auth::caller::Caller;
+use crate::http::entity_tags::text_of;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
 use crate::http::guest_budgets::Storing;
@@ -175,8 +176,7 @@ pub(crate) fn expected_version(headers: &HeaderMap) -> Result<Option<i64>, ApiEr
             return Ok(None);
         }
         // A tag of another form, such as a weak one, matches no version.
-        let version = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-        highest = highest.max(version.and_then(|version| version.parse().ok()));
+        highest = highest.max(text_of(tag).and_then(|version| version.parse().ok()));
     }
     highest.map(Some).ok_or(ApiError::UnknownTag)
 }
@@ -218,6 +218,7 @@ mod tests {
             expected_version(&headers)
         };
         assert!(matches!(with("\"3\""), Ok(Some(3))));
+        assert!(matches!(with("\"3-gzip\""), Ok(Some(3))));
         assert!(matches!(with("*"), Ok(None)));
         assert!(matches!(with("3"), Err(ApiError::UnknownTag)));
         assert!(matches!(with("W/\"3\""), Err(ApiError::UnknownTag)));

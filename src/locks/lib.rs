@@ -36,7 +36,8 @@
 //!
 //! # Invariants
 //!
-//! - **K1** By the backend's clock, at most one value holds a lock (G1).
+//! - **K1** By the backend's clock, at most one value holds a lock (G1), unless someone deletes its key in a running
+//!   Redis (`FLUSHALL`).
 //! - **K2** A later grant has a higher fence: after a release, an expiry, an empty restart and a
 //!   clock that steps back. The claimant must bring the floor of the database.
 //! - **K3** Only the value that holds a lock can renew or release it. A release never frees a later

@@ -21,6 +21,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -48,18 +50,25 @@ pub const OUTGOING_PER_HOST_MAX: usize = 16;
 const OUTGOING_LOOKUPS_MAX: usize = 8;
 /// Time limit of one request to another program: look-up, connection, TLS and response.
 pub(crate) const OUTGOING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time limit of one attempt to connect: a host with several addresses gets three attempts.
+/// Time limit of the connection to one address.
 const OUTGOING_CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// The pause before the next address while the earlier ones do not answer (RFC 8305 §5: 0.1 to 2 s).
+const OUTGOING_CONNECT_PACE: Duration = Duration::from_millis(200);
 /// Longest head of a response that the server reads, in bytes.
 const OUTGOING_HEAD_BYTES_MAX: usize = 32 * 1024;
 /// The most that the server reads of a response's body, in bytes. Push services explain a refusal in a
 /// few hundred.
 const OUTGOING_BODY_BYTES_MAX: usize = 32 * 1024;
 const _: () = assert!(OUTGOING_HEAD_BYTES_MAX + OUTGOING_BODY_BYTES_MAX <= 64 * 1024);
-const _: () = assert!(OUTGOING_CONNECT_TIMEOUT.as_millis() * 3 < OUTGOING_TIMEOUT.as_millis());
 
-/// Addresses of one host that the server tries.
-const ADDRESSES_MAX: usize = 3;
+/// Addresses of one host that the server tries: each gets its whole time within that of the request.
+const ADDRESSES_MAX: u32 = 32;
+const _: () = assert!(
+    OUTGOING_CONNECT_PACE.as_millis() * (ADDRESSES_MAX as u128)
+        + OUTGOING_CONNECT_TIMEOUT.as_millis()
+        < OUTGOING_TIMEOUT.as_millis()
+);
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// For this error, `Full` and `Unreachable` the server sent nothing.
@@ -177,7 +186,7 @@ impl Outgoing {
         let late = |_elapsed| SendError::Unreachable("it took too long".to_owned());
         let request = request(to, headers, body)?;
         let addresses = timeout_at(deadline, self.resolve(lookups, to)).await.map_err(late)??;
-        let stream = timeout_at(deadline, connect(&addresses)).await.map_err(late)??;
+        let stream = timeout_at(deadline, connect(addresses)).await.map_err(late)??;
         if !to.is_secure() {
             return exchange(stream, request, deadline).await;
         }
@@ -251,21 +260,43 @@ fn request(
     Ok(request)
 }
 
-/// Connects to the first address that answers.
-async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, SendError> {
+/// Connects to the address that answers first. The next attempt begins as soon as one fails, or after a
+/// pause beside those under way: addresses without an answer delay the others by the pause.
+async fn connect(addresses: Vec<SocketAddr>) -> Result<TcpStream, SendError> {
+    let mut addresses = in_turns(addresses).take(ADDRESSES_MAX as usize);
+    let mut attempts = FuturesUnordered::new();
     let mut cause = "its host has no address".to_owned();
-    for address in addresses.iter().take(ADDRESSES_MAX) {
-        match timeout(OUTGOING_CONNECT_TIMEOUT, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => {
+    loop {
+        attempts.extend(
+            addresses
+                .next()
+                .map(|address| timeout(OUTGOING_CONNECT_TIMEOUT, TcpStream::connect(address))),
+        );
+        match timeout(OUTGOING_CONNECT_PACE, attempts.next()).await {
+            Ok(Some(Ok(Ok(stream)))) => {
                 // A request and its response are one exchange, and no packet waits for another.
                 let _slower = stream.set_nodelay(true);
                 return Ok(stream);
             }
-            Ok(Err(error)) => cause = error.to_string(),
-            Err(_elapsed) => "it took too long".clone_into(&mut cause),
+            Ok(Some(Ok(Err(error)))) => cause = error.to_string(),
+            Ok(Some(Err(_elapsed))) => "it took too long".clone_into(&mut cause),
+            Ok(None) => return Err(SendError::Unreachable(cause)),
+            Err(_pause_over) => {}
         }
     }
-    Err(SendError::Unreachable(cause))
+}
+
+/// The families in turns, each in the order of the resolver, which puts the better family first (RFC 8305 §4).
+fn in_turns(addresses: Vec<SocketAddr>) -> impl Iterator<Item = SocketAddr> {
+    let is_first_family = addresses.first().map(SocketAddr::is_ipv4);
+    let (first, second): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|address| Some(address.is_ipv4()) == is_first_family);
+    let mut families = [first.into_iter(), second.into_iter()];
+    std::iter::from_fn(move || {
+        families.rotate_left(1);
+        let [second, first] = &mut families;
+        first.next().or_else(|| second.next())
+    })
 }
 
 /// Sends the request and reads the head of the response, and of a refusal's body the beginning.
@@ -363,6 +394,8 @@ fn connector(roots: RootCertStore) -> TlsConnector {
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::{TcpListener, TcpSocket};
+
     use super::*;
 
     #[test]
@@ -391,6 +424,57 @@ mod tests {
         let second = slot().await;
         let found = outgoing.resolve(outgoing.lookups(&second), &to).await;
         assert!(!found.expect("addresses").is_empty());
+    }
+
+    #[test]
+    fn the_families_of_a_host_take_turns() {
+        let read = |list: &[&str]| -> Vec<SocketAddr> {
+            list.iter().map(|address| format!("{address}:1").parse().expect("an address")).collect()
+        };
+        let (a, b, c) = ("10.0.0.1", "10.0.0.2", "10.0.0.3");
+        for (given, order) in [
+            (&["[::1]", "[::2]", a, b, c][..], &["[::1]", a, "[::2]", b, c][..]),
+            (&[a, b, "[::1]"], &[a, "[::1]", b]),
+            (&[a, b], &[a, b]),
+            (&[], &[]),
+        ] {
+            assert_eq!(in_turns(read(given)).collect::<Vec<_>>(), read(order));
+        }
+    }
+
+    /// A port whose queue of connections is full: the system drops further ones, so that they hang.
+    async fn silent() -> (SocketAddr, Vec<TcpStream>, TcpListener) {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
+        let listener = socket.listen(1).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let mut queued = Vec::new();
+        while let Ok(stream) = timeout(OUTGOING_CONNECT_PACE, TcpStream::connect(address)).await {
+            queued.push(stream.expect("a connection"));
+        }
+        (address, queued, listener)
+    }
+
+    /// Goal: the only address that works gets the connection, wherever it is in the list.
+    #[tokio::test]
+    async fn every_address_of_a_host_is_tried_in_the_time_of_a_request() {
+        let works = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let works = works.local_addr().map(|address| (address, works)).expect("an address");
+        let refuses = async || {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            listener.local_addr().expect("an address")
+        };
+        let (silent, _queued, _listener) = silent().await;
+        let mut addresses = vec![silent; 5];
+        for _ in 0..10 {
+            addresses.push(refuses().await);
+        }
+        addresses.push(works.0);
+        addresses.extend([silent; 5]);
+        let connected = timeout(OUTGOING_TIMEOUT, connect(addresses)).await.expect("in time");
+        assert_eq!(connected.expect("connected").peer_addr().expect("an address"), works.0);
+        let refused = connect(vec![refuses().await; 4]).await;
+        assert!(matches!(refused, Err(SendError::Unreachable(_))), "{refused:?}");
     }
 
     #[test]

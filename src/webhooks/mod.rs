@@ -179,32 +179,50 @@ impl Webhooks {
 
     async fn deliver_to(&self, endpoint: &Arc<Endpoint>) {
         let mut added = self.0.storage.webhooks_added();
-        let mut ticker = interval(WEBHOOK_TICK);
-        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             added.mark_unchanged();
-            if let Err(error) = self.attempt_due(endpoint).await {
-                tracing::debug!(%error, "webhooks cannot be claimed; the next tick repeats it");
-                ticker.tick().await;
-                continue;
-            }
+            let pause = match self.attempt_due(endpoint).await {
+                Ok(due_in) => due_in.filter(|it| !it.is_zero()).unwrap_or(WEBHOOK_TICK),
+                Err(error) => {
+                    tracing::debug!(%error, "webhooks cannot be claimed; the next tick repeats it");
+                    sleep(WEBHOOK_TICK).await;
+                    continue;
+                }
+            };
             tokio::select! {
                 _changed = added.changed() => {}
                 () = endpoint.freed.notified() => {}
-                _tick = ticker.tick() => {}
+                () = sleep(pause.min(WEBHOOK_TICK)) => {}
             }
         }
     }
 
-    /// Claims due webhooks and starts their attempts, as many as may run.
-    async fn attempt_due(&self, endpoint: &Arc<Endpoint>) -> Result<(), StorageError> {
+    /// Claims due webhooks and starts their attempts, as many as may run. Returns the time until the next one
+    /// is due; zero if it has no slot.
+    async fn attempt_due(
+        &self,
+        endpoint: &Arc<Endpoint>,
+    ) -> Result<Option<Duration>, StorageError> {
+        loop {
+            let due_in = self.0.storage.webhook_due_in(&endpoint.name).await?;
+            let is_due = due_in.is_some_and(|due_in| due_in.is_zero());
+            if !is_due || self.claim_due(endpoint).await? == 0 {
+                return Ok(due_in);
+            }
+        }
+    }
+
+    /// Returns the number of attempts that it started.
+    async fn claim_due(&self, endpoint: &Arc<Endpoint>) -> Result<usize, StorageError> {
         let Inner { storage, tasks, .. } = &*self.0;
         let free = endpoint.free();
-        if free == ClaimSize::default() || !storage.has_due_webhook(&endpoint.name).await? {
-            return Ok(());
+        if free == ClaimSize::default() {
+            return Ok(0);
         }
         let began = Instant::now();
-        for webhook in storage.claim_webhooks(&endpoint.name, free).await? {
+        let claimed = storage.claim_webhooks(&endpoint.name, free).await?;
+        let count = claimed.len();
+        for webhook in claimed {
             let slots = if webhook.attempts == 1 { &endpoint.first } else { &endpoint.repeated };
             let Ok(slot) = Arc::clone(slots).try_acquire_owned() else { continue };
             let (webhooks, endpoint) = (self.clone(), Arc::clone(endpoint));
@@ -213,7 +231,7 @@ impl Webhooks {
                 endpoint.freed.notify_one();
             });
         }
-        Ok(())
+        Ok(count)
     }
 
     /// Makes one attempt, which gives its slot back once it is slow.
@@ -307,6 +325,14 @@ impl Webhooks {
         metrics::gauge!("galley_webhook_queue", "state" => "pending").set(gauge(found.pending));
         metrics::gauge!("galley_webhook_queue", "state" => "dead").set(gauge(found.dead));
         metrics::gauge!("galley_webhook_oldest_seconds").set(gauge(age));
+        for (document, webhooks) in storage.take_dropped_webhooks() {
+            let document = document.map(|it| it.to_string()).unwrap_or_default();
+            tracing::warn!(
+                document,
+                webhooks,
+                "the outbox has no room for webhooks: they are dropped"
+            );
+        }
         self.drop_dead(&found).await?;
         if found.pending == 0 {
             return Ok(());

@@ -10,6 +10,7 @@ install_tools() {
       fail "the Rust component $name is missing"
   done
   has redis-server || packages+=(redis-server)
+  has valkey-server || packages+=(valkey-server)
   has_postgresql || packages+=(postgresql)
   has_in_sbin pgbouncer || packages+=(pgbouncer)
   has_in_sbin haproxy || packages+=(haproxy)
@@ -39,16 +40,25 @@ install_from_debian() {
   # Debian starts a service on installation, unless this file forbids it. The tests start their own
   # services, so none must run now or after the next boot.
   "${as_root[@]}" sh -c '
-    policy=/usr/sbin/policy-rc.d
+    policy=/usr/sbin/policy-rc.d made=
+    trap "rm -f \$made" EXIT
+    trap "exit 130" INT TERM HUP
     if [ ! -e "$policy" ]; then
-      trap "rm -f $policy" EXIT
-      trap "exit 130" INT TERM HUP
+      made=$policy
       printf "#!/bin/sh\nexit 101\n" >"$policy"
       chmod 755 "$policy"
     fi
+    # Debian 12 has Valkey among its backports alone.
+    backports=/etc/apt/sources.list.d/galley-backports.list
+    case " $* " in *" valkey-server "*)
+      if grep -q "VERSION_CODENAME=bookworm" /etc/os-release; then
+        made="$made $backports"
+        printf "deb http://deb.debian.org/debian bookworm-backports main\n" >"$backports"
+      fi ;;
+    esac
     export DEBIAN_FRONTEND=noninteractive
     apt-get update && apt-get install --yes --no-install-recommends "$@" || exit 1
-    for service in redis-server postgresql pgbouncer haproxy nginx; do
+    for service in redis-server valkey-server postgresql pgbouncer haproxy nginx; do
       case " $* " in *" $service "*)
         if command -v systemctl >/dev/null; then systemctl disable "$service"; fi ;;
       esac

@@ -6,7 +6,7 @@ use galley::locks::Locks;
 use tokio::sync::Mutex;
 
 use crate::support::redis_cluster::ClusterServer;
-use crate::support::redis_server::Server;
+use crate::support::redis_server::{Server, VALKEY};
 
 #[derive(Clone)]
 pub(crate) struct TestBackend {
@@ -17,6 +17,7 @@ pub(crate) struct TestBackend {
 /// A Cluster takes two seconds to start (Redis lets no primary serve sooner), so concurrent tests
 /// share one. It ends with the last of them.
 static SHARED: Mutex<Weak<ClusterServer>> = Mutex::const_new(Weak::new());
+static SHARED_VALKEY: Mutex<Weak<ClusterServer>> = Mutex::const_new(Weak::new());
 
 /// Lives as long as the test.
 #[derive(Clone)]
@@ -45,11 +46,23 @@ impl TestBackend {
         Self::at(At::Redis(Arc::new(Server::start().await))).await
     }
 
+    pub(crate) async fn valkey() -> Self {
+        Self::at(At::Redis(Arc::new(Server::start_with(&[VALKEY]).await))).await
+    }
+
     pub(crate) async fn cluster() -> Self {
-        let mut shared = SHARED.lock().await;
+        Self::shared(&SHARED, 3, &[]).await
+    }
+
+    pub(crate) async fn valkey_cluster() -> Self {
+        Self::shared(&SHARED_VALKEY, 1, &[VALKEY]).await
+    }
+
+    async fn shared(at: &Mutex<Weak<ClusterServer>>, primaries: usize, arguments: &[&str]) -> Self {
+        let mut shared = at.lock().await;
         let cluster = match shared.upgrade() {
             Some(cluster) => cluster,
-            None => Arc::new(ClusterServer::start().await),
+            None => Arc::new(ClusterServer::start_with(primaries, 0, arguments).await),
         };
         *shared = Arc::downgrade(&cluster);
         drop(shared);

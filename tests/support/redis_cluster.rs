@@ -32,14 +32,14 @@ impl ClusterServer {
         cluster
     }
 
-    /// All nodes but the last, which the others report.
+    /// All nodes but the last of several, which the others report.
     pub(crate) fn url(&self) -> String {
         self.url_as("")
     }
 
     /// The address with credentials.
     pub(crate) fn url_as(&self, credentials: &str) -> String {
-        let nodes = self.nodes.iter().take(self.nodes.len() - 1);
+        let nodes = self.nodes.iter().take((self.nodes.len() - 1).max(1));
         let nodes: Vec<_> = nodes.map(|node| format!("127.0.0.1:{}", node.port())).collect();
         format!("redis+cluster://{credentials}{}", nodes.join(","))
     }

@@ -16,6 +16,9 @@ use tokio::time::timeout;
 /// test outlives.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(40);
 
+/// An argument that starts Valkey in the place of Redis.
+pub(crate) const VALKEY: &str = "valkey-server";
+
 pub(crate) struct Server {
     // Killed on drop, before its folder is removed.
     process: Child,
@@ -199,10 +202,11 @@ async fn launch(
     arguments: &[String],
     folder: &Path,
 ) -> Option<(Child, Lines<BufReader<ChildStdout>>)> {
-    let mut process = Command::new("redis-server")
+    let is_valkey = arguments.iter().any(|it| it == VALKEY);
+    let mut process = Command::new(if is_valkey { VALKEY } else { "redis-server" })
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
         .args(["--save", "", "--appendonly", "no"])
-        .args(arguments)
+        .args(arguments.iter().filter(|it| *it != VALKEY))
         .current_dir(folder)
         .stdout(Stdio::piped())
         .kill_on_drop(true)

@@ -143,6 +143,21 @@ impl Storage {
         Ok(Self::of(engine))
     }
 
+    /// Why [`open`](Self::open) would refuse the address without a connection.
+    #[must_use]
+    pub fn url_fault(url: &str) -> Option<String> {
+        let fault = match url.split_once(':') {
+            Some(("sqlite", _)) => sqlite::open::file_of(url).map(drop),
+            _ => postgres::parameters::Parameters::of(url).map(drop),
+        };
+        match fault.err()? {
+            StorageError::Unsupported(why) => {
+                Some(why.trim_start_matches("database.url ").to_owned())
+            }
+            other => Some(other.to_string()),
+        }
+    }
+
     fn of(engine: Engine) -> Self {
         Self { engine, is_spent: Arc::default(), is_reserve_spent: Arc::default() }
     }

@@ -10,11 +10,13 @@
 //!   fence. A server that lost its claim changes no row.
 //!
 //! A webhook never fails the transaction of its event: beyond the share of its endpoint in
-//! [`WEBHOOKS_MAX`] it is dropped, and counted. An endpoint that is down fills its own share only.
+//! [`WEBHOOKS_MAX`], or beyond the document's part of it, it is dropped, and counted by document. An endpoint
+//! that is down fills its own share only, and a document its part; typed suggestions fill half of that.
 
 use std::collections::BTreeMap;
+use std::mem::take;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -23,7 +25,7 @@ use tokio::sync::watch;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, ShareLinkId, WebhookId};
-use crate::domain::limits::WEBHOOKS_MAX;
+use crate::domain::limits::{WEBHOOK_DOCUMENTS_MIN, WEBHOOKS_MAX};
 use crate::domain::seat::Seat;
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::error::StorageError;
@@ -47,7 +49,12 @@ struct Inner {
     targets: OnceLock<Vec<Target>>,
     /// Rises after each commit with webhooks.
     added: watch::Sender<u64>,
+    /// Webhooks without room, since the last maintenance.
+    dropped: Mutex<Dropped>,
 }
+
+/// A number of webhooks for each document. `None`: their events have none.
+pub type Dropped = BTreeMap<Option<DocumentId>, u64>;
 
 #[derive(Debug)]
 struct Target {
@@ -59,7 +66,8 @@ struct Target {
 
 impl Default for Inner {
     fn default() -> Self {
-        Self { targets: OnceLock::new(), added: watch::Sender::new(0) }
+        let added = watch::Sender::new(0);
+        Self { targets: OnceLock::new(), added, dropped: Mutex::default() }
     }
 }
 
@@ -103,6 +111,11 @@ impl Hooks {
         WEBHOOKS_MAX / shares
     }
 
+    /// The pending rows of one document and endpoint.
+    pub(crate) fn document_share(&self) -> i64 {
+        self.share() / WEBHOOK_DOCUMENTS_MIN
+    }
+
     pub fn want(&self, event: WebhookEvent) -> bool {
         self.targets().iter().any(|target| target.is.events.contains(&event))
     }
@@ -111,19 +124,34 @@ impl Hooks {
         self.want(WebhookEvent::SeatTaken) || self.want(WebhookEvent::SeatLeft)
     }
 
-    /// Reserves a row for each endpoint that wants the event. An endpoint without free rows gets none, and
-    /// the server counts its webhook as dropped.
-    pub(crate) fn reserve<'a>(&'a self, event: WebhookEvent) -> Vec<HookRow<'a>> {
+    /// Reserves a row for each endpoint that wants the event. An endpoint without free rows gets none. Returns
+    /// their number too.
+    pub(crate) fn reserve<'a>(&'a self, event: WebhookEvent) -> (Vec<HookRow<'a>>, usize) {
         let wanting = self.targets().iter().filter(|target| target.is.events.contains(&event));
         let (spent, rows): (Vec<_>, Vec<_>) =
             wanting.partition(|target| target.free_rows.fetch_sub(1, Ordering::Relaxed) < 1);
-        if !spent.is_empty() {
-            let dropped = u64::try_from(spent.len()).unwrap_or(u64::MAX);
-            metrics::counter!("galley_webhook_total", "outcome" => "dropped").increment(dropped);
-        }
         let row =
             |it: &'a Target| (WebhookId::generate(), it.is.endpoint.as_str(), it.is.url.as_str());
-        rows.into_iter().map(row).collect()
+        (rows.into_iter().map(row).collect(), spent.len())
+    }
+
+    /// Frees the rows of these endpoints, in whose lanes the document has no room.
+    pub(crate) fn give_back(&self, endpoints: &[&str]) {
+        for target in
+            self.targets().iter().filter(|it| endpoints.contains(&it.is.endpoint.as_str()))
+        {
+            target.free_rows.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn count_dropped(&self, document: Option<DocumentId>, webhooks: usize) {
+        let webhooks = u64::try_from(webhooks).unwrap_or(u64::MAX);
+        metrics::counter!("galley_webhook_total", "outcome" => "dropped").increment(webhooks);
+        *self.dropped().entry(document).or_default() += webhooks;
+    }
+
+    fn dropped(&self) -> MutexGuard<'_, Dropped> {
+        self.0.dropped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Wakes the deliverer of this server after a commit with webhooks.
@@ -250,6 +278,12 @@ impl Storage {
     #[must_use]
     pub fn webhooks_added(&self) -> watch::Receiver<u64> {
         self.hooks().0.added.subscribe()
+    }
+
+    /// The webhooks that this process dropped since the last call.
+    #[must_use]
+    pub fn take_dropped_webhooks(&self) -> Dropped {
+        take(&mut self.hooks().dropped())
     }
 
     #[must_use]

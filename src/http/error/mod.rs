@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -75,6 +75,8 @@ pub enum ApiError {
     Invalid(String),
     #[error("send the body as application/json")]
     UnsupportedMediaType,
+    #[error("send the body without a Content-Encoding; this server decodes none")]
+    EncodedBody,
     #[error("the body is longer than this server takes")]
     TooLarge,
     #[error("{0}")]
@@ -136,7 +138,7 @@ impl ApiError {
             }
             Self::Malformed(_) => (Is::BAD_REQUEST, "malformed", "Malformed request"),
             Self::Invalid(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
-            Self::UnsupportedMediaType => {
+            Self::UnsupportedMediaType | Self::EncodedBody => {
                 (Is::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type")
             }
             Self::TooLarge => (Is::PAYLOAD_TOO_LARGE, "too-large", "Too large"),
@@ -238,6 +240,10 @@ impl IntoResponse for ApiError {
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, self.challenge());
+        }
+        if matches!(self, Self::EncodedBody) {
+            // The codings that a request may have (RFC 9110 §12.5.3).
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         // `observe` logs the error once, at the end of the request.
         response.extensions_mut().insert(Arc::new(self));

@@ -146,6 +146,15 @@ impl Remote {
             Ok(_) | Err(CallError::Unsent(_) | CallError::Refused(_)) => promise.disarm(),
             Err(CallError::Unknown(_)) => drop(promise),
         }
+        if let Ok(Some(Claimed::Busy(holder))) = &claimed
+            && holder.ttl == Duration::MAX
+        {
+            let key = self.key_of(&claim.name);
+            tracing::warn!(
+                key,
+                "the key of a lock does not expire: another program made it; delete it"
+            );
+        }
         Ok(claimed?)
     }
 

@@ -157,7 +157,8 @@ fn judge(info: &str, other_mode: &str) -> Result<(), LocksError> {
             "Redis {version} is too old: use {OLDEST}.0 or newer, or a server that is like it"
         ));
     }
-    let is_of_cluster = field("redis_mode") == Some("cluster");
+    // Valkey names it otherwise, and its configuration may bring the name of Redis back.
+    let is_of_cluster = ["redis_mode", "server_mode"].map(field).contains(&Some("cluster"));
     if is_of_cluster != (other_mode == NO_CLUSTER) {
         return misconfigured(other_mode.to_owned());
     }
@@ -181,6 +182,9 @@ mod tests {
         assert_eq!(judge(fit, CLUSTER), Ok(()));
         let of_cluster = fit.replace("standalone", "cluster");
         assert_eq!(judge(&of_cluster, NO_CLUSTER), Ok(()));
+        let of_valkey = of_cluster.replace("redis_mode", "server_mode");
+        assert_eq!(judge(&of_valkey, NO_CLUSTER), Ok(()));
+        assert!(judge(&of_valkey, CLUSTER).is_err());
         let Err(LocksError::Misconfigured(why)) = judge(fit, NO_CLUSTER) else { panic!("passed") };
         assert!(why.contains("write redis://"), "{why}");
         for (good, bad, remedy) in [

@@ -239,7 +239,7 @@ function titleOf(text) {
 function linkPath(text, origin) {
   try {
     const { pathname, hash, origin: of } = new URL(text.trim(), origin)
-    const isOurs = /^\/[sd]\/[\w-]+$/.test(pathname) || (pathname === "/" && (tokenIn(hash) ?? offerIn(hash)) !== null)
+    const isOurs = /^\/[sd]\/[\w-]+\/?$/.test(pathname) || (pathname === "/" && (tokenIn(hash) ?? offerIn(hash)) !== null)
     return of === origin && isOurs ? `${pathname}${hash}` : null
   } catch {
     return null

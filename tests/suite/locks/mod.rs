@@ -5,6 +5,7 @@ mod bad_network;
 mod cancel_safety;
 mod cluster;
 mod cluster_failures;
+mod foreign_keys;
 mod guards;
 mod guards_redis;
 mod handover;
@@ -32,26 +33,21 @@ mod wait_queue_redis;
 macro_rules! on_both_backends {
     (and on a cluster: $($name:ident)+) => {
         crate::locks::on_both_backends! { $($name)+ }
-        mod redis_cluster {
+        crate::locks::on_both_backends! { @ redis_cluster cluster $($name)+ }
+        crate::locks::on_both_backends! { @ valkey_single valkey $($name)+ }
+        crate::locks::on_both_backends! { @ valkey_cluster valkey_cluster $($name)+ }
+    };
+    (@ $module:ident $backend:ident $($name:ident)+) => {
+        mod $module {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                super::$name(crate::support::backends::TestBackend::cluster().await).await;
+                super::$name(crate::support::backends::TestBackend::$backend().await).await;
             })+
         }
     };
     ($($name:ident)+) => {
-        mod memory {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name(crate::support::backends::TestBackend::memory().await).await;
-            })+
-        }
-        mod redis {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name(crate::support::backends::TestBackend::redis().await).await;
-            })+
-        }
+        crate::locks::on_both_backends! { @ memory memory $($name)+ }
+        crate::locks::on_both_backends! { @ redis redis $($name)+ }
     };
 }
 pub(crate) use on_both_backends;

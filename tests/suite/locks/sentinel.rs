@@ -16,7 +16,7 @@ use crate::locks::pubsub::SECRET;
 use crate::locks::wait_queue::{await_grant, enter};
 use crate::support::fixtures::{LONG, kim};
 use crate::support::fixtures::{claim, granted, lee, seat, seated, until};
-use crate::support::redis_server::{Server, TEST_TIMEOUT, free_port};
+use crate::support::redis_server::{Server, TEST_TIMEOUT, VALKEY, free_port};
 use crate::support::stopwatch::Stopwatch;
 
 /// How long until the replica is primary and the client uses it.
@@ -34,9 +34,15 @@ struct Watched {
 
 impl Watched {
     async fn start() -> Self {
-        let primary = Server::start_with(&["--repl-diskless-sync-delay", "0"]).await;
+        Self::start_as(&[]).await
+    }
+
+    /// Redis, or [`VALKEY`].
+    async fn start_as(program: &[&str]) -> Self {
+        let primary = [program, &["--repl-diskless-sync-delay", "0"]].concat();
+        let primary = Server::start_with(&primary).await;
         let of = format!("127.0.0.1 {}", primary.port());
-        let replica = Server::start_with(&["--replicaof", &of]).await;
+        let replica = Server::start_with(&[program, &["--replicaof", &of]].concat()).await;
         until("the replica follows", async || {
             let info: String = replica.run("INFO replication").await;
             info.contains("master_link_status:up")
@@ -49,7 +55,7 @@ impl Watched {
              sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 3000\n"
         );
         std::fs::write(&path, settings).expect("a file");
-        let sentinel = Command::new("redis-server")
+        let sentinel = Command::new(program.first().unwrap_or(&"redis-server"))
             .arg(&path)
             .arg("--sentinel")
             .stdout(Stdio::null())
@@ -86,8 +92,8 @@ impl Watched {
 
 #[tokio::test]
 async fn g6_seats_survive_a_sentinel_failover_and_a_late_old_primary() {
-    for comes_back in [false, true] {
-        let mut redis = Watched::start().await;
+    for (program, comes_back) in [(&[][..], false), (&[], true), (&[VALKEY], false)] {
+        let mut redis = Watched::start_as(program).await;
         let locks = Locks::connect(&redis.url()).await.expect("a good address");
         assert_eq!(locks.check().await, Ok(()));
         let servers = [connect(&redis).await, connect(&redis).await];

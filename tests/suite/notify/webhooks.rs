@@ -1,5 +1,6 @@
 //! Webhooks against a receiver that misbehaves: order, repetition, and what one endpoint costs another.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use galley::domain::limits::WEBHOOK_LEASE;
@@ -7,6 +8,7 @@ use galley::domain::webhook::WebhookEvent;
 use galley::outgoing::Outgoing;
 use galley::outgoing::destination::{Destination, Scope};
 use galley::storage::seats::Guarded;
+use galley::storage::suggestions::AnchoredItem;
 use galley::webhooks::limits::WEBHOOK_ATTEMPT_MAX;
 use galley::webhooks::signature::WebhookSecret;
 use galley::webhooks::{WebhookEndpoint, Webhooks};
@@ -14,7 +16,8 @@ use rustls::RootCertStore;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::database::{Desk, Location, Seated, at, new_reply, new_review};
+use crate::storage::database::{Desk, Location, Seated, at, new_reply, new_review, user};
+use crate::storage::suggestions::{part, suggestion};
 use crate::storage::webhook_fixtures::expire;
 use crate::support::fixtures::{apart, until};
 use crate::support::postgres_server;
@@ -197,6 +200,55 @@ async fn g16_thirty_documents_that_hang_delay_no_other_document() {
     stop.cancel();
     let longest = delays.iter().max().expect("a delay");
     assert!(*longest < LIMIT / 2, "{longest:?} of {}", delays.len());
+}
+
+/// Goal: the first repeated attempt follows after a second, varied by a quarter, and does not wait for the tick.
+#[tokio::test]
+async fn a_failed_webhook_is_repeated_after_its_pause() {
+    const DOCUMENTS: usize = 8;
+    let (desk, receiver) = (Desk::sqlite().await, PushService::start().await);
+    receiver.script(std::iter::repeat_n(Response::Status(503, ""), DOCUMENTS));
+    let stop = deliver(&desk, &[&receiver], Duration::from_secs(10));
+    for _ in 0..DOCUMENTS {
+        let seated = desk.seated().await;
+        let review = new_review(seated.link);
+        desk.storage.create_review(&review, seated.reviewer).await.expect("stored");
+    }
+    let received = receiver.has(2 * DOCUMENTS).await;
+    stop.cancel();
+    let mut attempts = BTreeMap::<_, Vec<_>>::new();
+    for it in &received {
+        attempts.entry(event(it)["id"].to_string()).or_default().push(it.at);
+    }
+    let mut pauses: Vec<_> = attempts.values().map(|at| at[1].duration_since(at[0])).collect();
+    pauses.sort_unstable();
+    assert!(pauses[0] >= Duration::from_millis(750), "{pauses:?}");
+    assert!(pauses[DOCUMENTS / 2] < Duration::from_millis(1_500), "{pauses:?}");
+}
+
+/// Goal: a document whose suggestions flood the outbox, and whose receiver hangs, delays no webhook of another one.
+#[tokio::test]
+async fn g16_a_flood_of_suggestions_delays_no_other_document() {
+    let (desk, receiver) = (Desk::sqlite().await, PushService::start().await);
+    let (noisy, honest) = (desk.seated().await, desk.seated().await);
+    receiver.silence(noisy.document.to_string());
+    let stop = deliver(&desk, &[&receiver], Duration::from_secs(1));
+    let author = user("lee");
+    for _ in 0..8 {
+        let new = || AnchoredItem::Put(suggestion(vec![part(1, "옛", "새")]));
+        let items: Vec<_> = (0..100).map(|_| new()).collect();
+        let (link, guard) = (noisy.link, noisy.reviewer);
+        desk.storage.suggest(link, &author, &items, None, guard, at(4)).await.expect("stored");
+        let review = new_review(honest.link);
+        let (id, sent) = (review.id.to_string(), Instant::now());
+        desk.storage.create_review(&review, honest.reviewer).await.expect("stored");
+        let has_id = |it: &Received| String::from_utf8_lossy(&it.body).contains(&id);
+        until("the honest webhook", async || receiver.received().iter().any(has_id)).await;
+        assert!(sent.elapsed() < Duration::from_secs(10), "{:?}", sent.elapsed());
+    }
+    stop.cancel();
+    let dropped = desk.storage.take_dropped_webhooks();
+    assert!(dropped.keys().all(|document| *document == Some(noisy.document)), "{dropped:?}");
 }
 
 /// Goal: a commit of this server wakes its deliverer; no tick is needed.

@@ -188,6 +188,24 @@ async fn an_evicting_redis_fails_the_preflight_and_grants_no_seat_and_holders_ke
     let _reviewer = cluster.one.reviewer(&desk).await;
 }
 
+/// Goal: the log names the key that another program wrote in the place of a seat's.
+#[tokio::test]
+async fn the_log_names_the_key_of_another_program() {
+    let redis = crate::support::redis_server::Server::start().await;
+    let url = redis.url();
+    let settings = [("LOCKS__URL", url.as_str()), ("DATABASE__SHARED_SQLITE", "true")];
+    let server = Server::with(&settings).await;
+    let desk = server.desk("text").await;
+    for (role, command, code) in [("writer", "SET", 4409), ("reviewer", "LPUSH", 4503)] {
+        let key = format!("share-link:lock:{}:{role}", desk.link);
+        let _: redis::Value = redis.run(&format!("{command} {key} x")).await;
+        assert_eq!(server.claim_seat(&desk, role, "events=1").await.closed().await.0, code);
+        let log = server.log();
+        let named = log.lines().any(|line| line.contains(&key) && line.contains("delete it"));
+        assert!(named, "{log}");
+    }
+}
+
 #[tokio::test]
 async fn a_server_without_the_right_to_subscribe_is_ready_and_warns() {
     let redis = crate::support::redis_server::Server::start().await;

@@ -115,6 +115,34 @@ async fn g17_files_are_compressed_at_build_time() {
     }
 }
 
+/// Apache returns its own tag of a compressed response to the client, and the client's to the server.
+#[tokio::test]
+async fn an_address_a_tag_and_a_body_are_taken_as_proxies_and_clients_change_them() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    for path in [format!("/d/{}", desk.document), format!("/s/{}", desk.link), "/admin".to_owned()]
+    {
+        let plain = get(&server, &path, &[]).await;
+        let slashed = get(&server, &format!("{path}/"), &[]).await;
+        assert_eq!((plain.0, slashed.0), (200, 200), "{path}");
+    }
+    let tag =
+        get(&server, "/vendor/docs.js", &[]).await.1["etag"].to_str().expect("text").to_owned();
+    let changed = format!("{}-gzip\"", tag.trim_end_matches('"'));
+    assert_eq!(get(&server, "/vendor/docs.js", &[("if-none-match", &changed)]).await.0, 304);
+    for (coding, status) in [("gzip", 415), ("br", 415), ("identity", 201)] {
+        let request = server.http.post(format!("{}/api/documents", server.url));
+        let request = request.bearer_auth(&desk.writer.token).header("content-encoding", coding);
+        let sending = request.json(&serde_json::json!({ "title": "x", "text": "y" })).send().await;
+        let response = sending.expect("an answer");
+        assert_eq!(response.status().as_u16(), status, "{coding}");
+        let accepted = response.headers().get("accept-encoding").cloned();
+        assert_eq!(accepted.is_some_and(|it| it == "identity"), status == 415, "{coding}");
+        let text = response.text().await.expect("a body");
+        assert_eq!(text.contains("without a Content-Encoding"), status == 415, "{text}");
+    }
+}
+
 /// A server of a developer reads its pages at each request, and no other file of its working folder.
 #[tokio::test]
 async fn the_sources_are_read_from_the_working_folder_at_each_request() {

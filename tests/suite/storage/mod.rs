@@ -28,11 +28,12 @@ mod seats;
 mod send_futures;
 mod statements;
 mod stuck;
-mod suggestions;
+pub(crate) mod suggestions;
 mod talk;
 mod versions;
 mod webhook_claims;
 pub(crate) mod webhook_fixtures;
+mod webhook_floods;
 mod webhook_turns;
 mod webhooks;
 

@@ -27,7 +27,7 @@ crate::storage::on_both_engines! {
     a_batch_that_was_placed_before_another_one_is_placed_again
 }
 
-fn part(byte: u8, quote: &str, text: &str) -> StoredPart {
+pub(crate) fn part(byte: u8, quote: &str, text: &str) -> StoredPart {
     StoredPart {
         origin: AnchorOrigin {
             range: TextRange { start: u32::from(byte), end: u32::from(byte) + 1 },
@@ -40,11 +40,11 @@ fn part(byte: u8, quote: &str, text: &str) -> StoredPart {
     }
 }
 
-fn suggestion(parts: Vec<StoredPart>) -> AnchoredSuggestion {
+pub(crate) fn suggestion(parts: Vec<StoredPart>) -> AnchoredSuggestion {
     AnchoredSuggestion { id: ReviewId::generate(), version: None, body: None, parts }
 }
 
-async fn suggest(desk: &Desk, seated: Seated, new: &AnchoredSuggestion) -> ItemOutcome {
+pub(crate) async fn suggest(desk: &Desk, seated: Seated, new: &AnchoredSuggestion) -> ItemOutcome {
     let items = [AnchoredItem::Put(new.clone())];
     let (link, guard) = (seated.link, seated.reviewer);
     let author = user("lee");
@@ -52,7 +52,7 @@ async fn suggest(desk: &Desk, seated: Seated, new: &AnchoredSuggestion) -> ItemO
     done(outcomes).pop().expect("an outcome")
 }
 
-fn stored(outcome: ItemOutcome) -> StoredReview {
+pub(crate) fn stored(outcome: ItemOutcome) -> StoredReview {
     match outcome {
         ItemOutcome::Stored(review) => *review,
         other => panic!("{other:?} is not stored"),
@@ -186,12 +186,17 @@ pub(crate) async fn g13_a_link_has_a_bound_of_open_suggestions_and_of_their_part
     assert_eq!(suggest(&desk, elsewhere, &one).await, full);
 }
 
-fn withdrawal(id: ReviewId, version: i64) -> AnchoredItem {
+pub(crate) fn withdrawal(id: ReviewId, version: i64) -> AnchoredItem {
     AnchoredItem::Withdraw { id, version, outcome: ReviewOutcome::Withdrawn }
 }
 
 /// The outcome of one item of an author.
-async fn send(desk: &Desk, seated: Seated, author: &str, item: AnchoredItem) -> ItemOutcome {
+pub(crate) async fn send(
+    desk: &Desk,
+    seated: Seated,
+    author: &str,
+    item: AnchoredItem,
+) -> ItemOutcome {
     let (link, guard, author) = (seated.link, seated.reviewer, user(author));
     let outcomes = desk.storage.suggest(link, &author, &[item], None, guard, at(5)).await.unwrap();
     done(outcomes).pop().expect("an outcome")

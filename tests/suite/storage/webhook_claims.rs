@@ -1,5 +1,6 @@
 //! Claims of webhooks: repeated attempts, and rows that do not parse.
 
+use galley::domain::limits::WEBHOOK_LEASE;
 use galley::domain::webhook::WebhookState;
 use galley::storage::pagination::Page;
 use galley::storage::webhooks::ClaimSize;
@@ -22,13 +23,14 @@ pub(crate) async fn a_lost_claim_changes_no_row(desk: Desk) {
     desk.seated().await;
     let first = claim(storage, A).await.remove(0);
     wake(&desk).await;
-    assert!(
-        storage.has_due_webhook(A).await.unwrap() && !storage.has_due_webhook(B).await.unwrap()
-    );
+    assert_eq!(storage.webhook_due_in(A).await.unwrap(), Some(SOON));
+    assert_eq!(storage.webhook_due_in(B).await.unwrap(), None);
     let second = claim(storage, A).await.remove(0);
     assert_eq!((first.claim.id, second.attempts), (second.claim.id, 2));
     assert!(!storage.webhook_delivered(&first.claim).await.unwrap());
     assert_eq!(storage.webhook_failed(&first.claim, "late", SOON).await.unwrap(), None);
+    let due_in = storage.webhook_due_in(A).await.unwrap().unwrap();
+    assert!(due_in > WEBHOOK_LEASE / 2 && due_in <= WEBHOOK_LEASE, "{due_in:?}");
     assert!(storage.webhook_delivered(&second.claim).await.unwrap());
 }
 

@@ -20,7 +20,7 @@ pub(super) mod encoding;
 pub(super) mod locks;
 mod log;
 mod open;
-mod parameters;
+pub(crate) mod parameters;
 pub(super) mod pool;
 pub(super) mod seats;
 

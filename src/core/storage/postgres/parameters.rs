@@ -26,13 +26,13 @@ const COMMON: [(&str, &str); 6] = [
 ];
 
 #[derive(Clone)]
-pub(super) struct Parameters {
+pub(crate) struct Parameters {
     options: PgConnectOptions,
     settings: String,
 }
 
 impl Parameters {
-    pub(super) fn of(url: &str) -> Result<Self, StorageError> {
+    pub(crate) fn of(url: &str) -> Result<Self, StorageError> {
         // The parser's error may repeat a part of the URL, which may be a password.
         let refused = |_| {
             let what = "database.url is not understood; write \

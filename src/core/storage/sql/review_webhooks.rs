@@ -1,19 +1,22 @@
 //! The webhooks of reviews.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::domain::ids::{DecisionId, ReviewId, ShareLinkId, UserId};
-use crate::domain::limits::WEBHOOK_REVIEWS_MAX;
-use crate::domain::review::ReviewStatus;
+use crate::domain::limits::{WEBHOOK_REVIEWS_MAX, WEBHOOK_SETTLE};
+use crate::domain::review::{ReviewOrigin, ReviewStatus};
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::locked::Locked;
 use crate::storage::reviews::{NewReply, StoredReview};
+use crate::storage::statement::sql;
 use crate::storage::tx::Tx;
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Subject;
 
-use crate::storage::sql::webhooks::put;
+use crate::storage::sql::webhooks::{make_due, put, put_after};
 
 pub(crate) struct NewStatus<'a> {
     pub(crate) locked: Locked,
@@ -34,7 +37,29 @@ pub(crate) async fn put_created(
         let (kind, author) = (review.kind(), review.author.id.as_str());
         json!({ "review_id": review.id, "kind": kind, "author_id": author })
     };
-    put(tx, WebhookEvent::ReviewCreated, about, data).await
+    let wait = if review.source == ReviewOrigin::Typed { WEBHOOK_SETTLE } else { Duration::ZERO };
+    put_after(tx, (WebhookEvent::ReviewCreated, wait), about, data).await
+}
+
+/// Removes the webhooks of a review that its author takes back, unless an attempt has begun.
+pub(crate) async fn take_back(tx: &mut Tx, _: Locked, review: ReviewId) -> Result<(), TxError> {
+    let event = WebhookEvent::ReviewCreated;
+    if !tx.hooks.want(event) {
+        return Ok(());
+    }
+    // The time selects the few rows of a batch, by an index.
+    let removed = sql!(
+        "DELETE FROM webhooks WHERE state = 'pending' AND attempts = 0 AND type = $2 \
+         AND created_at = (SELECT created_at FROM reviews WHERE id = $1) \
+         AND data LIKE '%' || $1 || '%' RETURNING lane",
+        review,
+        event
+    );
+    for lane in removed.values::<String>(tx).await? {
+        tx.has_webhook = true;
+        make_due(tx, &lane).await?;
+    }
+    Ok(())
 }
 
 /// The status of one review outside of a decision.

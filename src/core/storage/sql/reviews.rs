@@ -29,7 +29,7 @@ use crate::storage::{Storage, StorageFuture};
 
 use crate::storage::sql::review_changes::{note_change, note_deletion};
 use crate::storage::sql::review_rows::{SUMMARY, fetch_one, fetch_page};
-use crate::storage::sql::review_webhooks::{put_created, put_replied, put_status};
+use crate::storage::sql::review_webhooks::{put_created, put_replied, put_status, take_back};
 use crate::storage::sql::users::put_user;
 use crate::storage::sql::webhook_seats::count_review;
 
@@ -154,8 +154,9 @@ impl Storage {
         guard: FenceGuard,
     ) -> StorageFuture<'_, Guarded<i64>> {
         guarded!(self, tx => {
-            admit(tx, link, guard).await?;
+            let locked = admit(tx, link, guard).await?;
             lock_for_update(tx, link, id, expected_version).await?;
+            take_back(tx, locked, id).await?;
             sql!("DELETE FROM reviews WHERE id = $1", id).run(tx).await?;
             note_deletion(tx, link, id).await
         })

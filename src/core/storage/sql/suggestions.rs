@@ -16,7 +16,7 @@ use crate::storage::locked::Locked;
 use crate::storage::reviews::{NewReview, ReviewChange, StoredPart, StoredReview};
 use crate::storage::sql::review_changes::note_deletion;
 use crate::storage::sql::review_rows::fetch_one;
-use crate::storage::sql::review_webhooks::{put_created, put_status};
+use crate::storage::sql::review_webhooks::{put_created, put_status, take_back};
 use crate::storage::sql::reviews::{Counts, admit, count, insert, the_review, update};
 use crate::storage::sql::webhook_seats::count_review;
 use crate::storage::statement::sql;
@@ -266,6 +266,7 @@ impl Batch<'_> {
             return Ok(ItemOutcome::Refused(Refusal::Version, current));
         }
         if stored.replies.is_empty() {
+            take_back(tx, self.locked, id).await?;
             sql!("DELETE FROM reviews WHERE id = $1", id).run(tx).await?;
             let change = note_deletion(tx, self.link, id).await?;
             return Ok(ItemOutcome::Deleted(stored, change));

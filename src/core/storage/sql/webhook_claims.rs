@@ -1,5 +1,9 @@
 //! The statements that claim webhooks, and those about rows that no claim can take.
 
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
 use crate::domain::ids::WebhookId;
 use crate::domain::limits::WEBHOOK_LEASE;
 use crate::storage::error::StorageError;
@@ -12,14 +16,17 @@ use crate::storage::{Storage, StorageFuture};
 use crate::storage::sql::webhooks::make_due;
 
 impl Storage {
-    pub fn has_due_webhook<'a>(&'a self, endpoint: &'a str) -> StorageFuture<'a, bool> {
+    /// The time until the next attempt of an endpoint; zero if a webhook is due. `None`: there is none.
+    pub fn webhook_due_in<'a>(&'a self, endpoint: &'a str) -> StorageFuture<'a, Option<Duration>> {
         run!(self, Read, tx => {
             let due = sql!(
-                "SELECT 1 FROM webhooks \
-                 WHERE state = 'pending' AND endpoint = $1 AND next_at <= {now} LIMIT 1",
+                "SELECT MIN(next_at) AS due, {now} AS now FROM webhooks \
+                 WHERE state = 'pending' AND endpoint = $1",
                 endpoint
             );
-            Ok(due.row(tx).await?.is_some())
+            let row = due.one(tx).await?;
+            let (due, now): (Option<DateTime<Utc>>, DateTime<Utc>) = (row.get("due")?, row.get("now")?);
+            Ok(due.map(|due| (due - now).to_std().unwrap_or_default()))
         })
     }
 

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::domain::ids::{DocumentId, WebhookId};
-use crate::domain::limits::WEBHOOK_RETRY_WINDOW;
+use crate::domain::limits::{WEBHOOK_RETRY_WINDOW, WEBHOOK_SETTLE};
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Page;
@@ -31,17 +31,27 @@ const STUCK: &str = "state = 'pending' AND (next_at > {after:$1} OR next_at IS N
 pub async fn put(
     tx: &mut Tx,
     event: WebhookEvent,
+    about: (Subject, DateTime<Utc>),
+    data: impl FnOnce() -> Value,
+) -> Result<(), TxError> {
+    put_after(tx, (event, Duration::ZERO), about, data).await
+}
+
+/// Writes the webhooks of an event that its author may take back for `wait`: zero, or [`WEBHOOK_SETTLE`]. None
+/// is due sooner, and they have half of the document's share: the decisions about them have the rest.
+pub(crate) async fn put_after(
+    tx: &mut Tx,
+    (event, wait): (WebhookEvent, Duration),
     (subject, now): (Subject, DateTime<Utc>),
     data: impl FnOnce() -> Value,
 ) -> Result<(), TxError> {
     if !tx.hooks.want(event) {
         return Ok(());
     }
-    let rows = json(&tx.hooks.reserve(event))?;
-    if rows == "[]" {
-        return Ok(());
-    }
+    let hooks = tx.hooks.clone();
+    let (rows, without_room) = hooks.reserve(event);
     let (document, link) = subject.ids();
+    let share = hooks.document_share();
     let has_lane = document.is_some() || link.is_some();
     debug_assert!(has_lane || event.may_lack_document(), "{} names no document", event.as_str());
     let put = sql!(
@@ -49,22 +59,38 @@ pub async fn put(
            created_at, give_up_at, state, attempts, fence, next_at) \
          SELECT n.id, {webhook number}, n.endpoint, n.url, $2, n.lane, n.document, $4, $5, $6, \
            {after:$7}, 'pending', 0, 0, CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
-           WHERE p.lane = n.lane AND p.state = 'pending') THEN NULL ELSE {now} END FROM ( \
+           WHERE p.lane = n.lane AND p.state = 'pending') THEN NULL ELSE {after:$8} END FROM ( \
            SELECT w.value ->> 0 AS id, w.value ->> 1 AS endpoint, w.value ->> 2 AS url, \
              d.document, (w.value ->> 1) || ' ' || COALESCE(d.document, w.value ->> 0) AS lane \
            FROM {rows:$1} CROSS JOIN ( \
              SELECT COALESCE($3, (SELECT document_id FROM share_links WHERE id = $4)) \
-             AS document) d) n",
-        rows,
+             AS document) d) n \
+         WHERE NOT EXISTS (SELECT 1 FROM webhooks f \
+           WHERE f.lane = n.lane AND f.state = 'pending' LIMIT 1 OFFSET $9) RETURNING endpoint",
+        json(&rows)?,
         event,
         document,
         link,
         data().to_string(),
         now,
-        milliseconds(WEBHOOK_RETRY_WINDOW)
+        milliseconds(WEBHOOK_RETRY_WINDOW + wait),
+        milliseconds(wait),
+        if wait.is_zero() { share } else { share / 2 } - 1
     );
-    put.run(tx).await?;
-    tx.has_webhook = true;
+    let stored: Vec<String> = if rows.is_empty() { Vec::new() } else { put.values(tx).await? };
+    tx.has_webhook |= !stored.is_empty();
+    let all = rows.iter().map(|(_, endpoint, _)| *endpoint);
+    let full: Vec<_> = all.filter(|it| stored.iter().all(|stored| stored != it)).collect();
+    if without_room + full.len() > 0 {
+        hooks.give_back(&full);
+        let of_link = sql!(
+            "SELECT COALESCE($1, (SELECT document_id FROM share_links WHERE id = $2))",
+            document,
+            link
+        );
+        let document = of_link.value::<Option<DocumentId>>(tx).await?.flatten();
+        hooks.count_dropped(document, without_room + full.len());
+    }
     Ok(())
 }
 
@@ -249,12 +275,17 @@ async fn lock_lane(tx: &mut Tx, document: Option<DocumentId>) -> Result<(), TxEr
     Ok(())
 }
 
-/// Makes the first pending webhook of a lane due, after the end of the one before it.
+/// Makes the first pending webhook of a lane due, after the end of the one before it. The end of the time of
+/// its attempts says whether it is settled.
 pub(crate) async fn make_due(tx: &mut Tx, lane: &str) -> Result<(), TxError> {
     sql!(
-        "UPDATE webhooks SET next_at = {now} WHERE next_at IS NULL AND id = ( \
+        "UPDATE webhooks \
+         SET next_at = CASE WHEN give_up_at <= {after:$2} THEN {now} ELSE {after:$3} END \
+         WHERE next_at IS NULL AND id = ( \
            SELECT id FROM webhooks WHERE lane = $1 AND state = 'pending' ORDER BY seq LIMIT 1)",
-        lane
+        lane,
+        milliseconds(WEBHOOK_RETRY_WINDOW),
+        milliseconds(WEBHOOK_SETTLE)
     )
     .run(tx)
     .await?;

@@ -10,7 +10,7 @@ mod journal;
 #[cfg(test)]
 mod journal_tests;
 pub(super) mod log;
-mod open;
+pub(crate) mod open;
 pub(super) mod seats;
 #[cfg(test)]
 mod tests;

@@ -211,7 +211,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), Opening> {
     Ok(())
 }
 
-fn file_of(url: &str) -> Result<PathBuf, StorageError> {
+pub(crate) fn file_of(url: &str) -> Result<PathBuf, StorageError> {
     let rest = url.strip_prefix("sqlite:").unwrap_or(url);
     let path = rest.strip_prefix("//").unwrap_or(rest);
     let refuse = |why: &str| Err(StorageError::Unsupported(why.to_owned()));

@@ -22,6 +22,18 @@ local function renew(value, ttl)
   return redis.pcall('GET', lock) == value and call('PEXPIRE', lock, ttl) or 0
 end
 
+-- The key of the lock whose type no script made, as the end of an error's text.
+local function foreign()
+  local types = {[lock] = 'string', [grant] = 'hash', [line] = 'zset', [due] = 'zset', [waiting] = 'hash'}
+  for key, wanted in pairs(types) do
+    local is = call('TYPE', key).ok
+    if is ~= 'none' and is ~= wanted then
+      return ': another program made the ' .. is .. ' ' .. key .. ': delete it'
+    end
+  end
+  return ''
+end
+
 local functions, replies = {claim = claim, release = release, renew = renew}, {}
 local function run(what, ...) return pcall(functions[what], ...) end
 
@@ -31,7 +43,8 @@ for i = 1, count do
   local is_well, reply = run(cmsgpack.unpack(ARGV[i]))
   if not is_well then
     -- A text in some versions, a table in others.
-    return 1 < i and replies or {err = type(reply) == 'table' and reply.err or reply}
+    local text = type(reply) == 'table' and reply.err or reply
+    return 1 < i and replies or {err = text .. foreign()}
   end
   replies[i] = reply
 end
