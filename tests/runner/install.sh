@@ -53,7 +53,9 @@ install_from_debian() {
     case " $* " in *" valkey-server "*)
       if grep -q "VERSION_CODENAME=bookworm" /etc/os-release; then
         made="$made $backports"
-        printf "deb http://deb.debian.org/debian bookworm-backports main\n" >"$backports"
+        apt-get update
+        site=$(apt-get indextargets --format "\$(RELEASE) \$(SITE)" | sed -n "s/^bookworm //p" | head -n 1)
+        printf "deb %s bookworm-backports main\n" "$site" >"$backports"
       fi ;;
     esac
     export DEBIAN_FRONTEND=noninteractive
