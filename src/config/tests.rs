@@ -315,7 +315,7 @@ fn an_address_that_no_driver_reads_is_a_fault() {
                 "redis://:hunter2@a/x",
                 "redis+cluster://:hunter2@a:1,b:x",
                 "redis+sentinel://:hunter2@a:x/main",
-                "rediss://:hunter2@a:1/-1",
+                "rediss://:hunter2@a:x/1",
             ][..],
         ),
         (
