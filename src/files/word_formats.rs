@@ -237,14 +237,14 @@ impl Formats {
             }
         }
         let Some(level) = levels.get(at).copied().flatten() else { return String::new() };
-        let label = match &*level.format {
-            "bullet" if level.text.is_empty() => String::new(),
-            "bullet" => "-".to_owned(),
-            _ => level.write(at, &levels, numbers, &mut self.replaced),
+        let (label, space) = match &*level.format {
+            "bullet" if level.text.is_empty() => return String::new(),
+            "bullet" => ("-".to_owned(), " "),
+            _ => (level.write(at, &levels, numbers, &mut self.replaced), level.space),
         };
         match label.trim() {
             "" => String::new(),
-            label => format!("{}{label}{}", "  ".repeat(at), level.space),
+            label => format!("{}{label}{space}", "  ".repeat(at)),
         }
     }
 }

@@ -119,6 +119,9 @@ fn the_text_of_a_level_is_the_label() {
         (space("nothing"), space("space"), space("tab")),
         ("1)x".to_owned(), "1) x".to_owned(), "1) x".to_owned())
     );
+    let bullet = level_with(0, "bullet", "•", 1, "<w:suff w:val=\"nothing\"/>");
+    let part = format!("{OPEN}{}</w:body></w:document>", one(&bullet));
+    assert_eq!(imported(&items("0"), &[("word/numbering.xml", &part)]).text, "- x");
     let (labels, changes) = labels_of(&items("0 0"), &one(&level(0, "hindiCounting", "%1.")), "");
     assert_eq!(labels, "1. 2.");
     assert_eq!(changes.number_formats.iter().collect::<Vec<_>>(), ["hindiCounting"]);

@@ -132,7 +132,7 @@ type NoteId = (bool, i64);
 
 #[derive(Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Note {
-    place: usize,
+    order: usize,
     /// `None`: the text has a mark of its own.
     number: Option<usize>,
     text: String,
@@ -391,9 +391,9 @@ impl Reading {
         let Some(id) = id_of(start) else { return };
         let is_custom = value::<String>(start, b"customMarkFollows");
         let is_custom = is_custom.is_some_and(|it| !matches!(&*it, "0" | "false" | "off"));
-        let place = self.notes.len();
+        let order = self.notes.len();
         let number = (!is_custom).then(|| self.numbered_notes.saturating_add(1));
-        let note = self.notes.entry(id).or_insert(Note { place, number, text: String::new() });
+        let note = self.notes.entry(id).or_insert(Note { order, number, text: String::new() });
         self.numbered_notes = self.numbered_notes.max(note.number.unwrap_or_default());
         if let Some(number) = note.number.filter(|_| !is_custom) {
             self.write(&format!("[{number}]"));
@@ -484,8 +484,8 @@ impl Reading {
         self.changes.number_formats = std::mem::take(&mut self.formats.replaced);
         let mut notes: Vec<_> = self.notes.into_values().collect();
         notes.sort_unstable();
-        for Note { place, number, text } in notes {
-            self.text.push_str(if place == 0 { "\n\n" } else { "\n" });
+        for Note { order, number, text } in notes {
+            self.text.push_str(if order == 0 { "\n\n" } else { "\n" });
             let number = number.map(|number| format!("[{number}] "));
             self.text.extend([number.as_deref().unwrap_or_default(), &text]);
         }
