@@ -194,7 +194,7 @@ impl Element {
 mod tests {
     use super::*;
 
-    /// `EG_RunInnerContent`, `EG_PContent`, `EG_BlockLevelElts` and `EG_OMathElements` of the schema.
+    /// The groups of the schema for the content of runs, of paragraphs, of bodies and of equations.
     #[test]
     fn each_element_of_a_run_and_of_a_paragraph_has_a_row() {
         let word = "annotationRef br commentReference continuationSeparator contentPart cr dayLong dayShort \

@@ -5,7 +5,7 @@
 //! writes a line for each cell.
 //!
 //! ```text
-//! cargo bench -p galley-files --bench word_files -- FOLDER
+//! cargo bench --bench word_files -- FOLDER
 //! ```
 
 #![allow(clippy::print_stdout, reason = "a measurement prints")]
