@@ -141,6 +141,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["main"]),
     ("dashmap", &["sessions", "rooms"]),
     // The code page of Korean text files.
+    ("chardetng", &["files"]),
     ("encoding_rs", &["files"]),
     // Compresses the texts of versions and Word files.
     ("flate2", &["files", "storage"]),

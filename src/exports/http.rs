@@ -258,7 +258,7 @@ impl Failure for ExportError {
             Self::Import(ImportError::Format) => {
                 (Is::UNSUPPORTED_MEDIA_TYPE, "import-format", "Unknown kind of file")
             }
-            Self::Import(ImportError::Unreadable(_)) => {
+            Self::Import(ImportError::Unreadable(_) | ImportError::Encoding(_)) => {
                 (Is::UNPROCESSABLE_ENTITY, "import-unreadable", "The file cannot be read")
             }
             Self::Import(ImportError::TooLarge(_)) => {
@@ -281,6 +281,7 @@ impl Failure for ExportError {
     fn members(&self) -> Members {
         match self {
             Self::NotAvailable => member("remedy", self.to_string()),
+            Self::Import(ImportError::Encoding(encoding)) => member("encoding", *encoding),
             _other => Members::new(),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Callers run it on a thread that may block: a file at its bounds takes a second.
 
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{DecoderResult, EUC_KR, Encoding, UTF_8};
 
 use crate::error::ImportError;
@@ -84,16 +85,50 @@ impl CleanText {
 
 const DECODED_AT_ONCE: usize = 64 * 1_024;
 
+/// The syllables that make up nine tenths of Korean prose. Bytes of another encoding rarely become them.
+const FREQUENT: &str = "가각간개거건검게겠격견결경계고곳공과교국그글금기김까꼼끝나남내너는니님다단달답대더데도동되된됨됩\
+    두둘뒤드들때라람래러려례로류른를름리림립링마막만말매면모못무문물미민바반받방배백버번보복본부분브비\
+    사삭상새서선성세셋소속수스습시신실싶쓰쓴아안않알았어업없었에여연열영오와요용우운원웠유으은을음의이\
+    인일입있자작장저적전절점정제좋주줄중지직진집째차처첨첫청체초최출취크택터토통트특파포하학한할함합항\
+    해했화후히";
+/// Bytes in which the encoding of a text shows.
+const SAMPLE_BYTES: usize = 64 * 1_024;
+
+/// Whether most letters beside ASCII are frequent syllables, once the bytes are read as code page 949.
+fn is_korean(bytes: &[u8]) -> bool {
+    let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
+    let (text, _) = EUC_KR.decode_without_bom_handling(sample);
+    let letters = text.chars().filter(|c| !c.is_ascii() && c.is_alphanumeric());
+    let (frequent, rare): (Vec<_>, Vec<_>) = letters.partition(|c| FREQUENT.contains(*c));
+    rare.len() < frequent.len()
+}
+
+/// The encoding of a text without a byte order mark. The standard's EUC-KR is code page 949.
+fn encoding_of(bytes: &[u8]) -> Result<&'static Encoding, ImportError> {
+    // Stateful encodings are ASCII with escapes: ISO-2022-JP, ISO-2022-KR.
+    if bytes.windows(2).any(|pair| pair == b"\x1B$") {
+        return Err(ImportError::Encoding("ISO-2022"));
+    }
+    if std::str::from_utf8(bytes).is_ok() {
+        return Ok(UTF_8);
+    }
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(bytes, true);
+    let guess = detector.guess(None, Utf8Detection::Deny);
+    let is_korean = guess == EUC_KR || is_korean(bytes);
+    is_korean.then_some(EUC_KR).ok_or(ImportError::Encoding(guess.name()))
+}
+
 /// Decodes bytes in UTF-8, in UTF-16 with a byte order mark, or in the Korean code page 949, piece by piece.
 fn decode(bytes: &[u8], clean: &mut CleanText) -> Result<(), ImportError> {
-    let (encoding, mut rest, fault) = match Encoding::for_bom(bytes) {
-        Some((encoding, mark)) => {
-            let rest = bytes.get(mark..).unwrap_or_default();
-            (encoding, rest, "it is not in the encoding of its first bytes")
-        }
-        None if std::str::from_utf8(bytes).is_ok() => (UTF_8, bytes, "it is not UTF-8"),
-        // The standard's EUC-KR is code page 949.
-        None => (EUC_KR, bytes, "it is neither UTF-8 nor a Korean text; save it as UTF-8"),
+    let marked = Encoding::for_bom(bytes);
+    let (encoding, mut rest) = match marked {
+        Some((encoding, mark)) => (encoding, bytes.get(mark..).unwrap_or_default()),
+        None => (encoding_of(bytes)?, bytes),
+    };
+    let fault = match marked {
+        Some(_) => "it is not in the encoding of its first bytes",
+        None => "it is neither UTF-8 nor a Korean text; save it as UTF-8",
     };
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let mut part = String::with_capacity(DECODED_AT_ONCE);
@@ -158,13 +193,32 @@ mod tests {
         // 뷁 is in code page 949 alone, not in the older standard.
         assert_eq!(text_of(b"\xB3\xAA\xB4\xC2 \x94\xEE\r\n"), "나는 뷁\n");
         assert_eq!(text_of(b""), "");
+        assert_eq!(text_of(b"\xB1\xDB"), "글");
+        assert_eq!(text_of(b"\xA8\xE7 \xC7\xCF\xB3\xAA\n"), "① 하나\n");
         // The one rule of `domain/text.rs`.
         assert_eq!(text_of("\u{1100}\u{1161}\u{B}\u{2028}".as_bytes()), "가\n\n");
     }
 
+    /// Two bytes of each of them are a syllable or a Chinese character of code page 949.
+    #[test]
+    fn a_text_of_another_encoding_is_refused_by_its_name() {
+        for (bytes, name) in [
+            (&b"I\x92m a nurse.\n"[..], "windows-1252"),
+            (b"He said \x93hello\x94\x85", "windows-1252"),
+            (b"a\xA0b\xA0c", "windows-1252"),
+            (b"\x8E\x84\x82\xCD\x8A\xC5\x8C\xEC\x8Et\x82\xC5\x82\xB7\x81B", "Shift_JIS"),
+            (b"\xA4\xB3\xA4\xF3\xA4\xCB\xA4\xC1\xA4\xCF", "EUC-JP"),
+            (b"\xCE\xD2\xCA\xC7\xBB\xA4\xCA\xBF\xA1\xA3", "GBK"),
+            (b"\xCF\xF0\xE8\xE2\xE5\xF2", "windows-1251"),
+            (b"\x1B$B;d\x1B(B", "ISO-2022"),
+        ] {
+            assert_eq!(text(bytes), Err(ImportError::Encoding(name)), "{bytes:?}");
+        }
+    }
+
     #[test]
     fn g12_bytes_that_are_no_text_are_refused() {
-        for bytes in [&b"\xFF\xFE\x00\xD8"[..], b"\x80\x81\xFF", b"a\0b", b"\xEF\xBB\xBF\xFF"] {
+        for bytes in [&b"\xFF\xFE\x00\xD8"[..], b"a\0b", b"\xEF\xBB\xBF\xFF"] {
             assert!(matches!(text(bytes), Err(ImportError::Unreadable(_))), "{bytes:?}");
         }
         let long = vec![b'a'; IMPORT_BYTES_MAX + 1];

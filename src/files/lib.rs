@@ -24,7 +24,17 @@ pub mod pdf;
 pub mod pdf;
 pub mod render_model;
 pub mod text;
+#[cfg(test)]
+mod word_cases_tests;
+mod word_elements;
+mod word_equations;
+mod word_fields;
 mod word_formats;
+#[cfg(test)]
+mod word_lists_tests;
+mod word_numerals;
+mod word_parts;
+mod word_symbols;
 pub mod word_text;
 #[cfg(test)]
 mod word_text_tests;

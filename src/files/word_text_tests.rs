@@ -3,18 +3,23 @@
 use crate::docx;
 use crate::error::ImportError;
 use crate::render_model::tests::{model, reply, review, suggestion};
-use crate::word_text::{IMPORT_NOTES_MAX, ImportChanges, Imported, MAIN_PART, read};
+use crate::word_parts::MAIN_PART;
+use crate::word_text::{IMPORT_NOTES_MAX, ImportChanges, Imported, read};
 use crate::zip::tests::archive;
 
-const OPEN: &str = "<w:document xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\" \
+pub(crate) const OPEN: &str = "<w:document xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\" \
                     xmlns:mc=\"http://schemas.openxmlformats.org/markup-compatibility/2006\" \
+                    xmlns:m=\"http://schemas.openxmlformats.org/officeDocument/2006/math\" \
+                    xmlns:w14=\"http://schemas.microsoft.com/office/word/2010/wordml\" \
+                    xmlns:pic=\"http://schemas.openxmlformats.org/drawingml/2006/picture\" \
+                    xmlns:x=\"urn:later\" xmlns:y=\"urn:later:still\" mc:Ignorable=\"w14 y\" \
                     xmlns:a=\"urn:drawing\"><w:body>";
 
 fn whole(file: &[u8]) -> Result<String, ImportError> {
     read(file, usize::MAX).map(|file| file.text)
 }
 
-fn text_of(body: &str) -> Result<String, ImportError> {
+pub(crate) fn text_of(body: &str) -> Result<String, ImportError> {
     read_up_to(usize::MAX, body)
 }
 
@@ -91,7 +96,7 @@ fn tables_tabs_breaks_and_second_forms_are_read_once() {
 }
 
 /// A file with further parts of the folder `word`.
-fn file_of(body: &str, parts: &[(&'static str, &str)]) -> Vec<u8> {
+pub(crate) fn file_of(body: &str, parts: &[(&'static str, &str)]) -> Vec<u8> {
     let relation = |(name, _): &(&'static str, &str)| {
         let kind = name.trim_start_matches("word/").trim_end_matches(".xml");
         format!("<Relationship Type=\"http://x/{kind}\" Target=\"{kind}.xml\"/>")
@@ -103,16 +108,16 @@ fn file_of(body: &str, parts: &[(&'static str, &str)]) -> Vec<u8> {
     archive(&[&main[..], parts].concat())
 }
 
-fn imported(body: &str, parts: &[(&'static str, &str)]) -> Imported {
+pub(crate) fn imported(body: &str, parts: &[(&'static str, &str)]) -> Imported {
     read(&file_of(body, parts), usize::MAX).expect("a text")
 }
 
 /// A paragraph of the style and the list.
-fn item(format: &str, text: &str) -> String {
+pub(crate) fn item(format: &str, text: &str) -> String {
     format!("<w:p><w:pPr>{format}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>")
 }
 
-fn notes(tag: &str, notes: &[(i64, &str)]) -> String {
+pub(crate) fn notes(tag: &str, notes: &[(i64, &str)]) -> String {
     let notes = notes.iter().map(|(id, text)| {
         let text = item("", &format!("</w:t><w:{tag}Ref/><w:tab/><w:t>{text}"));
         format!("<w:{tag} w:id=\"{id}\">{text}</w:{tag}>")
@@ -163,7 +168,9 @@ fn g13_notes_have_a_bound() {
 fn items_of_lists_keep_their_marks() {
     let level = |level: u8, format: &str, start: u8| {
         format!(
-            "<w:lvl w:ilvl=\"{level}\"><w:start w:val=\"{start}\"/><w:numFmt w:val=\"{format}\"/></w:lvl>"
+            "<w:lvl w:ilvl=\"{level}\"><w:start w:val=\"{start}\"/><w:numFmt w:val=\"{format}\"/>\
+             <w:lvlText w:val=\"{}\"/></w:lvl>",
+            if format == "none" { String::new() } else { format!("%{}.", level + 1) }
         )
     };
     let numbering = [
@@ -200,12 +207,12 @@ fn items_of_lists_keep_their_marks() {
         styled("b", "", "by style") + &styled("b", outside, "no item") + &styled("c", "", "c"),
         of(9, 3, "no such list"),
         format!("<w:tbl><w:tr><w:tc>{}{}</w:tc></w:tr></w:tbl>", of(2, 1, "a"), of(1, 0, "b")),
-        "<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr><w:r><w:t>joined </w:t></w:r></w:p>".to_owned(),
+        "<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr><w:r><w:t xml:space=\"preserve\">joined </w:t></w:r></w:p>".to_owned(),
         of(1, 0, "line"),
     ];
-    let expected = "- 하나\n  - 안쪽\n표시 없음\n\n1. first\n  3. i\n  4. ii\n2. second\n  3. again\n\
-                    5. fifth\n6. sixth\n3. third\n- by style\nno item\nc\nno such list\n\
-                    3. a - b\njoined line";
+    let expected = "- 하나\n  - 안쪽\n표시 없음\n-\n1. first\n  다. i\n  라. ii\n2. second\n  다. again\n\
+                    5. fifth\n6. sixth\n7. third\n- by style\nno item\nc\nno such list\n\
+                    다. a - b\njoined line";
     assert_eq!(imported(&body.concat(), &parts).text, expected);
 }
 

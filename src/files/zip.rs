@@ -153,9 +153,21 @@ struct Listed<'a> {
 }
 
 const BROKEN: ImportError = ImportError::Unreadable("it is no complete archive");
+const PROTECTED: ImportError =
+    ImportError::Unreadable("a password protects it; save it without one, and send it again");
+const OLD: ImportError =
+    ImportError::Unreadable("it is a file of Word 97 to 2003; save it as .docx, and send it again");
+/// The first bytes of a compound file: a document of earlier versions, or one behind a password.
+const COMPOUND: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
+/// The stream of a protected document, in UTF-16.
+const PACKAGE: &[u8] = b"E\0n\0c\0r\0y\0p\0t\0e\0d\0P\0a\0c\0k\0a\0g\0e\0";
 
 impl<'a> ZipReader<'a> {
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, ImportError> {
+        if bytes.starts_with(COMPOUND) {
+            let is_protected = bytes.windows(PACKAGE.len()).any(|it| it == PACKAGE);
+            return Err(if is_protected { PROTECTED } else { OLD });
+        }
         let end = Fields(bytes.get(end_of(bytes).ok_or(BROKEN)?..).ok_or(BROKEN)?);
         let count = usize::from(end.u16(10)?);
         // An archive of more than 65,534 entries or 4 GB has a record of its own.
@@ -170,7 +182,7 @@ impl<'a> ZipReader<'a> {
                 return Err(BROKEN);
             }
             if record.u16(8)? & 1 != 0 {
-                return Err(ImportError::Unreadable("it is encrypted"));
+                return Err(PROTECTED);
             }
             let name = usize::from(record.u16(28)?);
             let rest = usize::from(record.u16(30)?) + usize::from(record.u16(32)?);
@@ -194,9 +206,9 @@ impl<'a> ZipReader<'a> {
         max: u64,
         ratio_max: u64,
     ) -> Result<Option<Inflated<'a>>, ImportError> {
-        let Some(entry) = self.entries.iter().find(|entry| entry.name == name.as_bytes()) else {
-            return Ok(None);
-        };
+        // Names of parts differ by more than their case (OPC §6.2.2.3).
+        let is_it = |entry: &&Listed<'_>| entry.name.eq_ignore_ascii_case(name.as_bytes());
+        let Some(entry) = self.entries.iter().find(is_it) else { return Ok(None) };
         let record = Fields(self.bytes.get(entry.offset..).ok_or(BROKEN)?);
         if record.u32(0)? != LOCAL {
             return Err(BROKEN);
@@ -333,6 +345,20 @@ pub(crate) mod tests {
                 assert!(read(&changed).is_err() || read(&changed).as_deref() == Ok("<a>text</a>"));
             }
         }
+    }
+
+    #[test]
+    fn a_protected_and_an_old_document_are_refused_by_their_names() {
+        let refusal = |bytes: &[u8]| ZipReader::open(bytes).err();
+        assert_eq!(
+            refusal(&[COMPOUND, &[0; 1_000], PACKAGE, &[0; 1_000]].concat()),
+            Some(PROTECTED)
+        );
+        assert_eq!(refusal(&[COMPOUND, &[0; 1_000]].concat()), Some(OLD));
+        let mut bytes = archive(&[("a.xml", "<a/>")]);
+        let directory = bytes.windows(4).rposition(|four| four == CENTRAL.to_le_bytes());
+        bytes[directory.expect("a directory") + 8] |= 1;
+        assert_eq!(refusal(&bytes), Some(PROTECTED));
     }
 
     #[test]

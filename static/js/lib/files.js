@@ -22,7 +22,9 @@ const PAUSE = { least: 200, most: 10_000 }
 
 /**
  * @typedef {(typeof FORMATS)[number]} Format
- * @typedef {{ tables: number, footnotes: number, comments_left: number, changes_applied: number }} Changes
+ * @typedef {Partial<Record<"pictures" | "objects" | "fields" | "headers" | "symbols", number>>} LeftOut
+ * @typedef {{ equations?: number, hidden_passages?: number, number_formats?: string[], left_out?: LeftOut }} MoreChanges those of some files
+ * @typedef {{ tables: number, footnotes: number, comments_left: number, changes_applied: number } & MoreChanges} Changes
  */
 
 /** The formats that the server makes: a PDF needs a font there. None if the server is of an earlier version. @returns {Promise<string[]>} */

@@ -180,9 +180,12 @@ export class ImportFile {
 }
 
 /** How the document differs from its file; empty if it does not. @param {import("../lib/files.js").Changes} changes */
-function changesSentence({ tables, footnotes, comments_left: comments, changes_applied: tracked }) {
-  const counts = /** @type {const} */ ([["tables", tables], ["footnotes", footnotes], ["comments", comments], ["tracked", tracked]])
-  const parts = counts.filter(([, count]) => 0 < count).map(([kind, count]) => tCount(`import.changed.${kind}`, count))
+function changesSentence({ tables, footnotes, comments_left: comments, changes_applied: tracked, ...more }) {
+  const { equations = 0, hidden_passages: hidden = 0, number_formats: { length: formats } = [], left_out: left = {} } = more
+  const { pictures = 0, objects = 0, fields = 0, headers = 0, symbols = 0 } = left
+  const counts = { tables, footnotes, equations, hidden, formats, comments, pictures, objects, fields, headers, symbols, tracked }
+  const kinds = /** @type {(keyof typeof counts)[]} */ (Object.keys(counts)).filter((kind) => 0 < counts[kind])
+  const parts = kinds.map((kind) => tCount(`import.changed.${kind}`, counts[kind]))
   return parts.length === 0 ? "" : t("import.changed", { parts: parts.join(", ") })
 }
 

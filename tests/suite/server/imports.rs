@@ -87,6 +87,41 @@ async fn an_exported_word_file_is_imported_with_its_suggestions_accepted() {
 }
 
 #[tokio::test]
+async fn an_import_names_what_it_changes_and_why_it_refuses() {
+    let server = Server::start().await;
+    let kim = server.guest("Kim").await;
+    let word = "<w:document xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\" \
+                xmlns:m=\"http://schemas.openxmlformats.org/officeDocument/2006/math\"><w:body><w:p><w:r>\
+                <w:t>식 </w:t><w:object/><w:pgNum/></w:r><m:oMath><m:r><m:t>F=ma</m:t></m:r></m:oMath></w:p>\
+                </w:body></w:document>";
+    let file = archive("word/document.xml", word.as_bytes(), None, 1);
+    let made = import(&server, &kim, "", DOCX, file).await.ok(201);
+    let mut expected = changes(0, 0);
+    expected["equations"] = json!(1);
+    expected["left_out"] = json!({ "objects": 1, "fields": 1 });
+    assert_eq!(made["import"], expected);
+    let protected = [
+        b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1".as_slice(),
+        b"E\0n\0c\0r\0y\0p\0t\0e\0d\0P\0a\0c\0k\0a\0g\0e\0",
+    ];
+    let refused = import(&server, &kim, "?name=a.docx", DOCX, protected.concat()).await;
+    assert!(
+        refused.json["detail"].as_str().is_some_and(|it| it.contains("password")),
+        "{}",
+        refused.json
+    );
+    refused.problem(422, "import-unreadable");
+    let refused = import(&server, &kim, "", "text/plain", b"I\x92m a nurse.\n".to_vec()).await;
+    assert_eq!(refused.json["encoding"], "windows-1252");
+    assert!(
+        refused.json["detail"].as_str().is_some_and(|it| it.contains("windows-1252")),
+        "{}",
+        refused.json
+    );
+    refused.problem(422, "import-unreadable");
+}
+
+#[tokio::test]
 async fn g12_a_hostile_file_is_a_typed_problem_and_nothing_is_stored() {
     const PART: &str = "word/document.xml";
     let server = Server::start().await;
