@@ -201,7 +201,7 @@ pub const WEBHOOK_REVIEWS_MAX: usize = 100;
 pub const WEBHOOK_DOCUMENTS_MIN: i64 = 50;
 /// The wait of the webhook of a typed suggestion for its first attempt: one that its author takes back before
 /// is none.
-pub const WEBHOOK_SETTLE: Duration = Duration::from_secs(2);
+pub const WEBHOOK_TYPED_DELAY: Duration = Duration::from_secs(2);
 /// How long a webhook waits for further attempts.
 pub const WEBHOOK_RETRY_WINDOW: Duration = Duration::from_hours(24);
 /// The claim of a webhook: another server repeats the attempt of a dead one after it.

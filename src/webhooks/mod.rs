@@ -181,33 +181,25 @@ impl Webhooks {
         let mut added = self.0.storage.webhooks_added();
         loop {
             added.mark_unchanged();
-            let pause = match self.attempt_due(endpoint).await {
-                Ok(due_in) => due_in.filter(|it| !it.is_zero()).unwrap_or(WEBHOOK_TICK),
-                Err(error) => {
-                    tracing::debug!(%error, "webhooks cannot be claimed; the next tick repeats it");
-                    sleep(WEBHOOK_TICK).await;
-                    continue;
-                }
-            };
+            let pause = self.attempt_due(endpoint).await.unwrap_or_else(|error| {
+                tracing::debug!(%error, "webhooks cannot be claimed; the next tick repeats it");
+                WEBHOOK_TICK
+            });
             tokio::select! {
                 _changed = added.changed() => {}
                 () = endpoint.freed.notified() => {}
-                () = sleep(pause.min(WEBHOOK_TICK)) => {}
+                () = sleep(pause) => {}
             }
         }
     }
 
-    /// Claims due webhooks and starts their attempts, as many as may run. Returns the time until the next one
-    /// is due; zero if it has no slot.
-    async fn attempt_due(
-        &self,
-        endpoint: &Arc<Endpoint>,
-    ) -> Result<Option<Duration>, StorageError> {
+    /// Claims due webhooks and starts their attempts, as many as may run. Returns the pause until the next.
+    async fn attempt_due(&self, endpoint: &Arc<Endpoint>) -> Result<Duration, StorageError> {
         loop {
             let due_in = self.0.storage.webhook_due_in(&endpoint.name).await?;
-            let is_due = due_in.is_some_and(|due_in| due_in.is_zero());
-            if !is_due || self.claim_due(endpoint).await? == 0 {
-                return Ok(due_in);
+            let due_in = due_in.unwrap_or(WEBHOOK_TICK).min(WEBHOOK_TICK);
+            if !due_in.is_zero() || self.claim_due(endpoint).await? == 0 {
+                return Ok(if due_in.is_zero() { WEBHOOK_TICK } else { due_in });
             }
         }
     }
@@ -215,12 +207,11 @@ impl Webhooks {
     /// Returns the number of attempts that it started.
     async fn claim_due(&self, endpoint: &Arc<Endpoint>) -> Result<usize, StorageError> {
         let Inner { storage, tasks, .. } = &*self.0;
-        let free = endpoint.free();
-        if free == ClaimSize::default() {
-            return Ok(0);
-        }
-        let began = Instant::now();
-        let claimed = storage.claim_webhooks(&endpoint.name, free).await?;
+        let (free, began) = (endpoint.free(), Instant::now());
+        let claimed = match free == ClaimSize::default() {
+            true => Vec::new(),
+            false => storage.claim_webhooks(&endpoint.name, free).await?,
+        };
         let count = claimed.len();
         for webhook in claimed {
             let slots = if webhook.attempts == 1 { &endpoint.first } else { &endpoint.repeated };

@@ -1,10 +1,10 @@
-//! What the typed suggestions of one document cost the outbox, and what they leave to other documents.
+//! The outbox under the typed suggestions of one document, and the room that other documents have.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use galley::domain::ids::ReviewId;
-use galley::domain::limits::WEBHOOK_SETTLE;
+use galley::domain::limits::WEBHOOK_TYPED_DELAY;
 use galley::domain::webhook::WebhookEvent;
 use galley::storage::pagination::Page;
 use galley::storage::suggestions::{AnchoredItem, ItemOutcome};
@@ -69,7 +69,7 @@ pub(crate) async fn a_suggestion_that_is_typed_on_is_one_event_after_two_seconds
         version = stored(suggest(&desk, seated, &new).await).version;
     }
     assert_eq!((version, rows(storage, None).await), (4, 1));
-    assert!(before + WEBHOOK_SETTLE <= next_at(&desk).await);
+    assert!(before + WEBHOOK_TYPED_DELAY <= next_at(&desk).await);
     wake(&desk).await;
     assert_eq!(kinds(&drain(storage, A).await), ["review.created"]);
     // A webhook before it in the lane does not shorten its wait.
@@ -81,7 +81,7 @@ pub(crate) async fn a_suggestion_that_is_typed_on_is_one_event_after_two_seconds
     set(&desk, "UPDATE webhooks SET give_up_at = give_up_at + 3600000", postgres).await;
     let before = Utc::now();
     assert!(storage.webhook_delivered(&head.claim).await.unwrap());
-    assert!(before + WEBHOOK_SETTLE <= next_at(&desk).await);
+    assert!(before + WEBHOOK_TYPED_DELAY <= next_at(&desk).await);
 }
 
 /// Goal: the document fills its own part of the endpoint's share, and what is dropped is counted for it. So many

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::domain::ids::{DecisionId, ReviewId, ShareLinkId, UserId};
-use crate::domain::limits::{WEBHOOK_REVIEWS_MAX, WEBHOOK_SETTLE};
+use crate::domain::limits::{WEBHOOK_REVIEWS_MAX, WEBHOOK_TYPED_DELAY};
 use crate::domain::review::{ReviewOrigin, ReviewStatus};
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::locked::Locked;
@@ -37,7 +37,8 @@ pub(crate) async fn put_created(
         let (kind, author) = (review.kind(), review.author.id.as_str());
         json!({ "review_id": review.id, "kind": kind, "author_id": author })
     };
-    let wait = if review.source == ReviewOrigin::Typed { WEBHOOK_SETTLE } else { Duration::ZERO };
+    let wait =
+        if review.source == ReviewOrigin::Typed { WEBHOOK_TYPED_DELAY } else { Duration::ZERO };
     put_after(tx, (WebhookEvent::ReviewCreated, wait), about, data).await
 }
 

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::domain::ids::{DocumentId, WebhookId};
-use crate::domain::limits::{WEBHOOK_RETRY_WINDOW, WEBHOOK_SETTLE};
+use crate::domain::limits::{WEBHOOK_RETRY_WINDOW, WEBHOOK_TYPED_DELAY};
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Page;
@@ -37,7 +37,7 @@ pub async fn put(
     put_after(tx, (event, Duration::ZERO), about, data).await
 }
 
-/// Writes the webhooks of an event that its author may take back for `wait`: zero, or [`WEBHOOK_SETTLE`]. None
+/// Writes the webhooks of an event that its author may take back for `wait`: zero, or [`WEBHOOK_TYPED_DELAY`]. None
 /// is due sooner, and they have half of the document's share: the decisions about them have the rest.
 pub(crate) async fn put_after(
     tx: &mut Tx,
@@ -285,7 +285,7 @@ pub(crate) async fn make_due(tx: &mut Tx, lane: &str) -> Result<(), TxError> {
            SELECT id FROM webhooks WHERE lane = $1 AND state = 'pending' ORDER BY seq LIMIT 1)",
         lane,
         milliseconds(WEBHOOK_RETRY_WINDOW),
-        milliseconds(WEBHOOK_SETTLE)
+        milliseconds(WEBHOOK_TYPED_DELAY)
     )
     .run(tx)
     .await?;
