@@ -4,6 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
+import { assertAsWritten } from "./looks.mjs"
 import { bothSeated, browser, galley, withGalley } from "./support.mjs"
 
 const TEXT = "지원동기\n\n저는 물류가 좋습니다. 꼭 기여하고싶습니다.\n\nI am very interested in this."
@@ -30,6 +31,7 @@ test("two users write, comment, suggest and accept, and a reload retains everyth
   await reviewer.review("기여하고싶습니다", { body: "띄어쓰기", suggestion: "기여하고 싶습니다" })
   const card = writer.card("띄어쓰기")
   await card.locator("del").getByText("기여하고싶습니다").waitFor()
+  await assertAsWritten(card.locator(".diff"))
   await writer.card("왜 좋은지도").locator(".who").getByText("이서연").waitFor()
   await card.click()
   await writer.shot("together-writer")
@@ -156,7 +158,7 @@ test("s1-5: the first key of a reviewer who reads is answered, and its button su
   await reviewer.select("둘째")
   for (const key of ["ArrowRight", "x"]) await reviewer.page.keyboard.press(key)
   const hint = reviewer.page.locator("#typing-hint")
-  await hint.getByText("Reviewers do not change the text itself").waitFor()
+  await hint.getByText("This is “Reading”: keys change nothing.").waitFor()
   await reviewer.shot("typing-hint")
   const before = reviewer.page.viewportSize() ?? { width: 1280, height: 720 }
   await reviewer.resize({ width: 480, height: 720 })
@@ -169,6 +171,13 @@ test("s1-5: the first key of a reviewer who reads is answered, and its button su
   await field.waitFor()
   assert.equal(await field.inputValue(), "둘째 문장을 고칩니다.")
   assert.equal(await hint.isVisible(), false)
+  await reviewer.page.keyboard.press("Escape")
+  await reviewer.page.locator(".cm-line").first().click()
+  await reviewer.page.keyboard.press("x")
+  await hint.getByRole("button", { name: "Switch to Suggesting" }).click()
+  await reviewer.toEnd()
+  await reviewer.page.keyboard.type("!")
+  await reviewer.waitForText("첫 문장입니다. 둘째 문장을 고칩니다. 셋째 문장입니다.!")
 })
 
 test("s2-13: while a reply is written its button is the strong one", async () => {

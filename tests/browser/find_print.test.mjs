@@ -6,6 +6,7 @@ import { readFile } from "node:fs/promises"
 import { test } from "node:test"
 
 import { openMenu, until } from "./harness.mjs"
+import { assertAsWritten } from "./looks.mjs"
 import { assertAccessible, assertFits, bothSeated, browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -114,6 +115,8 @@ test("S2-16 the print has title, date, the whole text and numbered comments with
       for (const part of ["이서연", "Which line?", "첫째", "다음 사람이", "Who is that?", "김민수", "The next team."]) {
         assert.ok(notes.includes(part), part)
       }
+      await assertAsWritten(view.locator(".print-notes .diff").first())
+      assert.notEqual(await view.locator(".print-notes .diff del + ins").first().evaluate((words) => getComputedStyle(words).marginInlineStart), "0px")
       assert.equal(await user.page.locator("#desk-page").isVisible(), false)
       await user.shot(`print-${user === writer ? "writer" : "reviewer"}`)
     })

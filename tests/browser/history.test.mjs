@@ -5,6 +5,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { openMenu, until } from "./harness.mjs"
+import { assertAsWritten } from "./looks.mjs"
 import { assertAccessible, assertFits, bothSeated, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
 /** A pause that a test can await. */
@@ -194,5 +195,6 @@ test("§3: a version that is named without a change shows its text, and no fold 
   }
   await writer.page.locator(".history-sum").getByText("Nothing differs.").waitFor()
   await until(async () => (await writer.page.locator("#history-text").textContent()) === text, "the text is shown")
+  await assertAsWritten(writer.page.locator("#history-text"))
   assert.equal(await writer.page.locator("#history-text .fold").count(), 0)
 })

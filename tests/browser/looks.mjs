@@ -29,6 +29,15 @@ export const WORDS = [
   { language: "ko", scheme: "dark", ...PHONE },
 ]
 
+/** Holds that a place shows a text as it was written. @param {import("playwright-core").Locator} place */
+export async function assertAsWritten(place) {
+  const style = await place.evaluate((element) => {
+    const { whiteSpace, fontFamily } = getComputedStyle(element)
+    return { whiteSpace, isSerif: fontFamily.endsWith("serif") && !fontFamily.endsWith("sans-serif") }
+  })
+  assert.deepEqual(style, { whiteSpace: "pre-wrap", isSerif: true })
+}
+
 /**
  * Holds that axe reports nothing in any of the looks. The page stays in its state: a switch of the
  * language needs no reload.

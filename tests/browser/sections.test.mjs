@@ -83,6 +83,10 @@ test("the writer sets a limit, marks a line, and takes a question out; both see 
   assert.equal(await page.locator(".section-heading").textContent(), "2. 본인의 성격의 장단점을 기술해 주십시오. (30자 이내)")
   await assertAccessible(writer, "section-dialog")
   await assertFits(writer, "section-dialog")
+  // Digits replace the limit of the heading; a limit that no question has is asked about.
+  await page.keyboard.type("300600")
+  await page.locator("#section-dialog").getByRole("button", { name: "저장" }).click()
+  await page.locator("#confirm[open]", { hasText: "300,600까지로 제한할까요?" }).getByRole("button", { name: "취소" }).click()
   await page.getByLabel("글자 수 제한", { exact: true }).fill("90")
   await page.getByLabel("세는 방법").last().selectOption("euc-kr")
   await page.locator("#section-dialog").getByRole("button", { name: "저장" }).click()

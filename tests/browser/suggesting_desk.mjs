@@ -8,7 +8,7 @@ import { bothSeated, galley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
-/** A desk with both seated. @param {string} text @param {import("playwright-core").BrowserContextOptions} [options] of the reviewer */
+/** A desk with both seated. @param {string} text @param {import("./harness.mjs").UserOptions} [options] of the reviewer */
 export async function desk(text, options) {
   const { writer, reviewer } = await bothSeated(text, {}, options)
   await mayType(reviewer)

@@ -119,3 +119,35 @@ test("words that are added behind replaced ones are drawn in the order of the ac
   await until(async () => (await drawn()) === wanted, "the page draws the acceptance", drawn)
   assert.equal(await accepted(writer), wanted)
 })
+
+test("a reviewer who types on and on while each batch is answered reads of no unsaved suggestion", async () => {
+  const { reviewer } = await desk("저는 물류를 배웠습니다.", { hasClock: true })
+  const { page } = reviewer
+  /** @type {(() => void) | null} */
+  let answer = null
+  await page.route("**/suggestions", async (route) => {
+    await new Promise((resolve) => (answer = () => resolve(undefined)))
+    await route.continue()
+  })
+  await caretBehind(reviewer, "배웠습니다")
+  await reviewer.stopClock()
+  // Each batch is under way while the next letter is typed: something is always unsent, for longer than a page waits.
+  for (let batch = 0; batch < 8; batch++) {
+    await page.keyboard.insertText("만")
+    await until(async () => {
+      await page.clock.runFor(200)
+      return answer !== null
+    }, "a batch is sent")
+    await page.keyboard.insertText("은")
+    await page.clock.runFor(800)
+    const answered = page.waitForResponse("**/suggestions")
+    const release = answer
+    answer = null
+    release?.()
+    await answered
+    await page.clock.runFor(200)
+    assert.notEqual(await page.locator("#saved").getAttribute("data-kind"), "late", `batch ${batch}`)
+    assert.equal(await page.locator("#notice").isVisible(), false, `batch ${batch}`)
+  }
+  await page.unrouteAll({ behavior: "ignoreErrors" })
+})

@@ -155,7 +155,7 @@ export class DeskPage {
       ...deciding.parts,
       new DecideAll(this.decisions, this.reviews, this.store),
       ...(this.typed ? [this.typed] : []),
-      new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
+      new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true }), () => this.typed?.mode.toggle()),
       this.answers,
       this.connection,
     ]

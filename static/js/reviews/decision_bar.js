@@ -64,11 +64,17 @@ export class DecisionBar {
     window.addEventListener("scroll", draw, { signal, passive: true })
   }
 
-  /** Decides the suggestion at the caret, or the active one while a card has the focus, and goes on to the next. @param {Verdict} verdict */
+  /**
+   * Decides the suggestion at the caret, or the active one while a card has the focus, and goes on to the next; away from
+   * both it only goes there.
+   *
+   * @param {Verdict} verdict
+   */
   async decide(verdict) {
     const isInText = this.#isInText
     const review = this.#subject
-    if (!review || !this.decisions.mayDecide) return announce(t("suggestion.none"))
+    if (!this.decisions.mayDecide) return void showToast(t("suggestion.seat"))
+    if (!review) return this.#goToNext()
     if (verdict === "accept" && !this.#isAcceptable(review)) return void showToast(this.#sentence(review))
     if (this.#deciding.has(review.id)) return
     const moves = this.#moves
@@ -81,6 +87,15 @@ export class DecisionBar {
     if (this.reviews.get(review.id)?.status === "open") return
     if (this.element.contains(document.activeElement)) this.editor.focus()
     if (isInText && moves === this.#moves) this.#goOn(order, review.id)
+  }
+
+  /** Shows the next suggestion behind the caret, or else the first. */
+  #goToNext() {
+    const caret = this.editor.selection.to
+    const spots = this.#suggestions.flatMap(({ id }) => this.reviews.passageOf(id) ?? [])
+    const next = spots.find(({ from }) => caret <= from) ?? spots[0]
+    if (next) this.editor.show(next)
+    else showToast(t("suggestion.none"))
   }
 
   /** The one after a decided suggestion, or else the last before it. @param {string[]} order @param {string} decided */

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The answer to a reviewer who types into the text: the sentence that says why nothing changes, and a
- * button that suggests other words for the sentence at the caret. Owns one element.
+ * The answer to a reviewer who types into the text while reading: the sentence that says why nothing changes, a button
+ * that switches to suggesting, and one that suggests other words for the sentence at the caret. Owns one element.
  */
 
 import { announce } from "../lib/announce.js"
@@ -20,11 +20,13 @@ export class TypingHint {
    * @param {import("../desk/editor.js").Editor} editor
    * @param {() => boolean} mayReview
    * @param {() => void} suggest opens the form of a suggestion on the selection
+   * @param {() => void} switchMode from now on keys suggest
    */
-  constructor(editor, mayReview, suggest) {
+  constructor(editor, mayReview, suggest, switchMode) {
     this.editor = editor
     this.mayReview = mayReview
     this.suggest = suggest
+    this.switchMode = switchMode
     this.element = byId("typing-hint")
     this.desk = byId("desk")
   }
@@ -49,18 +51,24 @@ export class TypingHint {
     this.#timer = window.setTimeout(() => this.#hide(), SHOWN)
     if (!this.element.hidden) return
     /** @type {HTMLElement[]} */
-    const parts = [el("p", { text: t("state.denied") })]
+    const parts = [el("p", { text: t("mode.reading.hint") }), button(t("mode.switch"), { class: "button button-strong" }, () => this.#switch())]
     if (range.from < range.to) {
       parts.push(button(t("review.add.suggest.sentence"), { class: "button", icon: "pen" }, () => this.#suggest(range)))
     }
     this.element.replaceChildren(...parts)
     this.element.hidden = false
-    announce(t("state.denied"))
+    announce(t("mode.reading.hint"))
     const desk = this.desk.getBoundingClientRect()
     const caret = this.editor.coordinatesAt(to, -1)
     const leftMax = byId("paper").getBoundingClientRect().right - desk.left - this.element.offsetWidth - 12
     this.element.style.top = `${Math.round(caret.bottom - desk.top + 6)}px`
     this.element.style.left = `${Math.round(Math.max(12, Math.min(caret.left - desk.left - 40, leftMax)))}px`
+  }
+
+  #switch() {
+    this.#hide()
+    this.switchMode()
+    this.editor.focus()
   }
 
   /** @param {Range} range */

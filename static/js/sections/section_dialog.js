@@ -4,9 +4,10 @@
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { relativeAt } from "../desk/positions.js"
+import { confirm } from "../lib/confirm.js"
 import { byId, el, once, say, translatedButton } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { t } from "../lib/i18n.js"
+import { number, t } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
 
 /**
@@ -22,6 +23,9 @@ const UNITS = /** @type {const} */ ({
   utf8: "count.unit.utf8",
   neis: "question.unit.neis",
 })
+
+/** A higher limit is a slip of the hand more often than meant. */
+const LIKELY_MAX = 100_000
 
 export class SectionDialog {
   /** The heading, which the text may move meanwhile. @type {Y.RelativePosition | null} */
@@ -78,7 +82,8 @@ export class SectionDialog {
     this.error.textContent = ""
     this.#draw()
     this.element.showModal()
-    this.limit.focus()
+    // Digits replace the limit that stands there.
+    this.limit.select()
   }
 
   #draw() {
@@ -87,6 +92,8 @@ export class SectionDialog {
 
   async #store() {
     const limit = Math.floor(Number(this.limit.value))
+    const isUnlikely = !this.not.checked && LIKELY_MAX < limit
+    if (isUnlikely && !(await confirm(t("question.limit.sure", { limit: number(limit) }), t("common.save"), { danger: false }))) return
     const own = this.not.checked
       ? { question: false }
       : { unit: /** @type {Unit} */ (this.unit.value), ...(0 < limit ? { limit } : {}) }

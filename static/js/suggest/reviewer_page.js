@@ -208,7 +208,7 @@ export class ReviewerPage {
     const count = unsent.put.length + unsent.withdraw.length
     this.#hasTyped &&= 0 < count
     if (count === 0) this.#since = 0
-    else if (this.#since === 0) this.#since = now()
+    else this.#since = Math.max(this.#since || now(), this.sender?.answeredTo ?? 0)
     void this.unsent.write(unsent)
     const { savedAt = null, refusal = "" } = this.sender ?? {}
     const since = this.#since === 0 ? null : new Date(this.#since)

@@ -35,6 +35,8 @@ const RETRY_DELAY_MAX = 30_000
 export class Sender extends EventTarget {
   /** @type {Date | null} */
   savedAt = null
+  /** Everything that was typed before this has an answer, in ms. */
+  answeredTo = 0
   /** Why something is not stored. @type {import("./refusals.js").Refusal | ""} */
   refusal = ""
   /** Why the server refused a suggestion when it was sent last. @type {Map<string, string>} */
@@ -113,10 +115,12 @@ export class Sender extends EventTarget {
   async #sendAll(model, leaves) {
     try {
       for (let batch = model.collect(); !isEmpty(batch); batch = model.collect()) {
+        const collectedAt = now()
         const results = await this.#post(this.#placedBatch(batch), leaves)
         for (const { id, state } of results) if (state === "withdrawn") this.own.withdrew(id)
         model.answered(results)
         this.#answered(results)
+        if (results.every(({ state }) => state !== "refused")) this.answeredTo = collectedAt
       }
       this.#retryDelay = RETRY_DELAY
     } catch (error) {

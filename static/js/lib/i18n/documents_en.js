@@ -233,6 +233,7 @@ export const documentsEn = {
   "question.menu": "Question and limit",
   "question.limit": "Limit",
   "question.limit.none": "As in the heading",
+  "question.limit.sure": "Is a limit of {limit} meant?",
   "question.not": "Not a question",
   "question.unit.neis": "bytes (NEIS)",
   "question.saved": "Saved for both of you.",

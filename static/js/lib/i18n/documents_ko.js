@@ -234,6 +234,7 @@ export const documentsKo = {
   "question.menu": "문항 · 글자 수 제한",
   "question.limit": "글자 수 제한",
   "question.limit.none": "문항에 적힌 대로",
+  "question.limit.sure": "{limit}까지로 제한할까요?",
   "question.not": "문항 아님",
   "question.unit.neis": "바이트 (NEIS)",
   "question.saved": "저장했습니다. 두 분 모두에게 보입니다.",

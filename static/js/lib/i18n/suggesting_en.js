@@ -7,6 +7,8 @@ export const suggestingEn = {
   "mode.reading": "Reading",
   "mode.suggesting.on": "Suggesting: what you type in the text becomes a suggestion.",
   "mode.reading.on": "Reading: keys change nothing.",
+  "mode.reading.hint": "This is “Reading”: keys change nothing. In “Suggesting” what you type becomes a suggestion.",
+  "mode.switch": "Switch to Suggesting",
   "desk.text.suggesting": "The text (you review: what you type is a suggestion)",
   "keys.mode": "Suggesting or reading, for a reviewer",
   "suggesting.first": "What you type here is a suggestion. {writer} sees it as you type; the text changes only when {writer} accepts.",

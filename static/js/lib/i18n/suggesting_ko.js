@@ -8,6 +8,8 @@ export const suggestingKo = {
   "mode.reading": "읽기",
   "mode.suggesting.on": "고쳐 쓰기: 본문에 쓰면 제안이 됩니다.",
   "mode.reading.on": "읽기: 글자를 눌러도 바뀌지 않습니다.",
+  "mode.reading.hint": "지금은 ‘읽기’라서 글자를 눌러도 바뀌지 않습니다. ‘고쳐 쓰기’에서는 본문에 쓴 말이 제안이 됩니다.",
+  "mode.switch": "고쳐 쓰기로 바꾸기",
   "desk.text.suggesting": "본문 (검토자: 여기서 고치면 제안이 됩니다)",
   "keys.mode": "고쳐 쓰기 또는 읽기 (검토자)",
   "suggesting.first": "여기서 고치면 제안이 되어 {writer}님에게 바로 보입니다. {writer}님이 반영하기 전에는 글이 바뀌지 않습니다.",
