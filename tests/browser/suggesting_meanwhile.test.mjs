@@ -123,10 +123,10 @@ test("words that are added behind replaced ones are drawn in the order of the ac
 test("a reviewer who types on and on while each batch is answered reads of no unsaved suggestion", async () => {
   const { reviewer } = await desk("저는 물류를 배웠습니다.", { hasClock: true })
   const { page } = reviewer
-  /** @type {(() => void) | null} */
-  let answer = null
+  /** @type {((value: unknown) => void)[]} */
+  const held = []
   await page.route("**/suggestions", async (route) => {
-    await new Promise((resolve) => (answer = () => resolve(undefined)))
+    await new Promise((resolve) => held.push(resolve))
     await route.continue()
   })
   await caretBehind(reviewer, "배웠습니다")
@@ -136,14 +136,12 @@ test("a reviewer who types on and on while each batch is answered reads of no un
     await page.keyboard.insertText("만")
     await until(async () => {
       await page.clock.runFor(200)
-      return answer !== null
+      return held.length === 1
     }, "a batch is sent")
     await page.keyboard.insertText("은")
     await page.clock.runFor(800)
     const answered = page.waitForResponse("**/suggestions")
-    const release = answer
-    answer = null
-    release?.()
+    held.pop()?.(undefined)
     await answered
     await page.clock.runFor(200)
     assert.notEqual(await page.locator("#saved").getAttribute("data-kind"), "late", `batch ${batch}`)
