@@ -9,7 +9,7 @@ use crate::support::redis_cluster::ClusterServer;
 use crate::support::redis_server::Server;
 
 /// Goal: the error of a claim names the key at fault, whichever of the lock's it is.
-async fn a_list_in_the_place_of_a_key_is_named(locks: &Locks, redis: &Server, lock: &LockName) {
+async fn a_list_under_the_name_of_a_lock_is_named(locks: &Locks, redis: &Server, lock: &LockName) {
     for kind in ["lock", "grant", "line"] {
         let key = locks.key_of(lock).replacen("lock", kind, 1);
         let _: Value = redis.run(&format!("LPUSH {key} x")).await;
@@ -28,7 +28,7 @@ async fn a_key_of_another_type_is_named() {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
     fit(&locks).await;
-    a_list_in_the_place_of_a_key_is_named(&locks, &server, &seat()).await;
+    a_list_under_the_name_of_a_lock_is_named(&locks, &server, &seat()).await;
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn a_key_of_another_type_is_named_on_a_cluster() {
     let cluster = ClusterServer::start().await;
     let (locks, lock) = (locks_at(&cluster).await, seat());
     let node = cluster.node_of(&locks.key_of(&lock)).await;
-    a_list_in_the_place_of_a_key_is_named(&locks, node, &lock).await;
+    a_list_under_the_name_of_a_lock_is_named(&locks, node, &lock).await;
 }
 
 /// Goal: a running Redis that loses its keys is no restart, so the next claimant gets the lock at once (K1); its

@@ -21,7 +21,7 @@ export const decidingEn = {
   "suggestion.here.edited": "Suggestion {at} of {count}: {what}. You changed the text there since; it cannot be accepted by itself.",
   "suggestion.here.moved": "Suggestion {at} of {count}: {what}. The passage may have moved: check the place. {keys} asks once more.",
   "suggestion.none": "There is no suggestion here.",
-  "suggestion.seat": "You can accept and reject once you hold the writer's seat.",
+  "suggestion.seat": "You can accept and reject while you are connected as the writer.",
   "suggestion.last": "That was the last suggestion.",
   "view.title": "Suggestions in the text",
   "view.shown": "Suggestions shown",

@@ -22,7 +22,7 @@ export const decidingKo = {
   "suggestion.here.edited": "제안 {count}건 가운데 {at}번째: {what}. 그 뒤에 고치신 부분이라 바로 반영할 수 없습니다.",
   "suggestion.here.moved": "제안 {count}건 가운데 {at}번째: {what}. 글이 옮겨진 듯하니 맞는 곳인지 확인해 주세요. {keys} 키를 누르면 한 번 더 묻습니다.",
   "suggestion.none": "여기에는 제안이 없습니다.",
-  "suggestion.seat": "작성자 자리에 있을 때 반영하거나 거절할 수 있습니다.",
+  "suggestion.seat": "작성자로 연결되어 있을 때 반영하거나 거절할 수 있습니다.",
   "suggestion.last": "마지막 제안이었습니다.",
   "view.title": "본문의 제안",
   "view.shown": "제안 표시",
