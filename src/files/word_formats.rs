@@ -244,6 +244,8 @@ impl Formats {
         };
         match label.trim() {
             "" => String::new(),
+            // LibreOffice writes the indent alone, which sets such a label apart.
+            label if label.ends_with(['.', ')']) => format!("{}{label} ", "  ".repeat(at)),
             label => format!("{}{label}{space}", "  ".repeat(at)),
         }
     }

@@ -109,16 +109,20 @@ fn the_text_of_a_level_is_the_label() {
     assert_labels("0 1 1 2", &one(&none), "Note: 1. 2. ");
     let entity = level(0, "lowerLetter", "&lt;%1&gt; 100%");
     assert_labels("0 0", &one(&entity), "<a> 100% <b> 100%");
-    let space = |suffix: &str| {
+    let space = |label: &str, suffix: &str| {
         let more = format!("<w:suff w:val=\"{suffix}\"/>");
-        let numbering = one(&level_with(0, "decimal", "%1)", 1, &more));
+        let numbering = one(&level_with(0, "decimal", label, 1, &more));
         let part = format!("{OPEN}{numbering}</w:body></w:document>");
         imported(&items("0"), &[("word/numbering.xml", &part)]).text
     };
-    assert_eq!(
-        (space("nothing"), space("space"), space("tab")),
-        ("1)x".to_owned(), "1) x".to_owned(), "1) x".to_owned())
-    );
+    for (label, suffix, text) in [
+        ("제%1조", "nothing", "제1조x"),
+        ("제%1조", "space", "제1조 x"),
+        ("제%1조", "tab", "제1조 x"),
+        ("%1)", "nothing", "1) x"),
+    ] {
+        assert_eq!(space(label, suffix), text);
+    }
     let bullet = level_with(0, "bullet", "•", 1, "<w:suff w:val=\"nothing\"/>");
     let part = format!("{OPEN}{}</w:body></w:document>", one(&bullet));
     assert_eq!(imported(&items("0"), &[("word/numbering.xml", &part)]).text, "- x");
