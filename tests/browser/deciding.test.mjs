@@ -106,6 +106,7 @@ for (const [locale, says] of /** @type {const} */ ([
     await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ quote: "특히 ", text: "" }] }, { changes: [{ after: "One", text: " very" }] })
     await draws(writer, "-물류가- +물류를+ -특히 - + very+")
     // Away from a suggestion the key goes to the first one behind the caret, or to the first of all.
+    await page.locator(".cm-content").focus()
     await page.keyboard.press("Control+End")
     await page.keyboard.press("Alt+Enter")
     await hears(writer, says.first)

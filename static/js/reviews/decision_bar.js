@@ -94,8 +94,9 @@ export class DecisionBar {
     const caret = this.editor.selection.to
     const spots = this.#suggestions.flatMap(({ id }) => this.reviews.passageOf(id) ?? [])
     const next = spots.find(({ from }) => caret <= from) ?? spots[0]
-    if (next) this.editor.show(next)
-    else showToast(t("suggestion.none"))
+    if (!next) return void showToast(t("suggestion.none"))
+    this.editor.focus()
+    this.editor.show(next)
   }
 
   /** The one after a decided suggestion, or else the last before it. @param {string[]} order @param {string} decided */
