@@ -198,8 +198,11 @@ impl Webhooks {
         loop {
             let due_in = self.0.storage.webhook_due_in(&endpoint.name).await?;
             let due_in = due_in.unwrap_or(WEBHOOK_TICK).min(WEBHOOK_TICK);
-            if !due_in.is_zero() || self.claim_due(endpoint).await? == 0 {
-                return Ok(if due_in.is_zero() { WEBHOOK_TICK } else { due_in });
+            if !due_in.is_zero() {
+                return Ok(due_in);
+            }
+            if self.claim_due(endpoint).await? == 0 {
+                return Ok(WEBHOOK_TICK);
             }
         }
     }
