@@ -1,7 +1,7 @@
-//! Labels of list items in a folder of Word files, beside those of LibreOffice.
+//! Labels of list items in a folder of Word files, beside those of `LibreOffice`.
 //!
-//! The importer reads each file, and no file may make it panic. LibreOffice writes the same files as text. An
-//! item is found by its words; a bullet equals every bullet. Items in tables are left out: LibreOffice
+//! The importer reads each file, and no file may make it panic. `LibreOffice` writes the same files as text.
+//! An item is found by its words; a bullet equals every bullet. Items in tables are left out: `LibreOffice`
 //! writes a line for each cell.
 //!
 //! ```text
@@ -17,7 +17,7 @@ use std::{env, fs, panic};
 
 use galley_files::import::{ImportFormat, read};
 
-/// Files that one run of LibreOffice converts.
+/// Files that one run of `LibreOffice` converts.
 const AT_ONCE: usize = 50;
 const SECONDS_MAX: &str = "300";
 /// Lines ahead in which the importer's line of an item is searched.
