@@ -321,11 +321,7 @@ impl Webhooks {
         metrics::gauge!("galley_webhook_oldest_seconds").set(gauge(age));
         for (document, webhooks) in storage.take_dropped_webhooks() {
             let document = document.map(|it| it.to_string()).unwrap_or_default();
-            tracing::warn!(
-                document,
-                webhooks,
-                "the outbox has no room for webhooks: they are dropped"
-            );
+            tracing::warn!(document, webhooks, "the outbox has no room: webhooks are dropped");
         }
         self.drop_dead(&found).await?;
         if found.pending == 0 {

@@ -220,10 +220,12 @@ async fn a_failed_webhook_is_repeated_after_its_pause() {
     for it in &received {
         attempts.entry(event(it)["id"].to_string()).or_default().push(it.at);
     }
-    let mut pauses: Vec<_> = attempts.values().map(|at| at[1].duration_since(at[0])).collect();
+    // On a busy machine a repeated attempt takes the failure of a document whose first attempt comes later.
+    let pause_of = |at: &Vec<Instant>| Some(at.get(1)?.duration_since(at[0]));
+    let mut pauses: Vec<_> = attempts.values().filter_map(pause_of).collect();
     pauses.sort_unstable();
     assert!(pauses[0] >= Duration::from_millis(750), "{pauses:?}");
-    assert!(pauses[DOCUMENTS / 2] < Duration::from_millis(1_500), "{pauses:?}");
+    assert!(pauses[pauses.len() / 2] < Duration::from_millis(1_500), "{pauses:?}");
 }
 
 /// Goal: a document whose suggestions flood the outbox, and whose receiver hangs, delays no webhook of another one.
