@@ -5,8 +5,8 @@
 //! append costs time in proportion to the update. A sync reply copies the end of each client log.
 //! The log needs no CRDT, because the validator accepts no gap (Y2).
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 use aws_lc_rs::rand::fill;
 use bytes::Bytes;
@@ -28,7 +28,7 @@ pub struct UpdateLog {
     struct_bytes: usize,
     structs: usize,
     /// The cached state vector, until the next append.
-    vector: OnceCell<Bytes>,
+    vector: OnceLock<Bytes>,
     /// Whether the client logs still hold text of deleted units.
     remembers: bool,
 }

@@ -85,7 +85,7 @@ async fn g1_to_g15_hold_in_a_campaign_of_random_faults() {
         let whole = only.is_empty() && ROUND_SECONDS <= seconds;
         let hands = deal(&mut random, &only, WORLDS);
         let worlds = hands.into_iter().enumerate().map(|(number, hand)| {
-            let path = format!("campaign-{seed}-{number}.jsonl");
+            let path = format!("campaign-{seed}-{}-{number}.jsonl", std::process::id());
             let recorder = Recorder::to(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(path));
             let random = Random::new(random.below(usize::MAX) as u64);
             run(recorder, number % 2 == 1, random, Round { hand, length, whole })

@@ -32,12 +32,12 @@ pub use crate::rooms::error::RoomError;
 use crate::rooms::memory::RoomMemory;
 use crate::rooms::persister::Persister;
 use crate::rooms::room::review_events::Missed;
-use crate::rooms::room::{Maintenance, NotJoined, Opening, Room, Snapshot, Trigger};
+use crate::rooms::room::{Maintenance, NotJoined, Opening, ResetCause, Room, Snapshot, Trigger};
 use crate::rooms::text_builder::{BuildPermit, TextBuilder};
 use crate::sessions::options::RoomLimits;
 use crate::sessions::session::Session;
 use crate::storage::Storage;
-use crate::yjs::log::UpdateLog;
+use crate::yjs::log::{Origin, UpdateLog};
 use crate::yjs::text::Text;
 
 /// Attempts of one join: another task may retire the room between lookup and join.
@@ -185,7 +185,7 @@ impl Rooms {
         let done = async {
             let Maintenance { snapshot, merge } = due;
             if merge {
-                self.storage.compact(room.document, snapshot.seq, &snapshot.merged).await?;
+                self.compact(room, &snapshot).await?;
             }
             let count = |text: &Text| count_characters(&text.content());
             let permit = Some(self.permit(&Requester::Server(room.document)).await?);
@@ -198,6 +198,22 @@ impl Rooms {
             // All rows remain stored; the next trigger repeats the maintenance.
             tracing::warn!(document = %room.document, %error, "the maintenance of a document failed");
         }
+    }
+
+    /// Merges the rows of a document. Rows that the room does not have show that the database was set
+    /// back, and gave their numbers again (decision 40).
+    async fn compact(&self, room: &Room, snapshot: &Snapshot) -> Result<(), RoomError> {
+        let merged = snapshot.merged.clone();
+        let opened = self.beside(merged.len(), move || UpdateLog::open(vec![merged])).await?;
+        let log = opened.map_err(|_| RoomError::Unreadable)?;
+        let covers = move |update: &[u8]| {
+            log.check(update, Origin::Server).is_ok_and(|checked| !checked.is_new)
+        };
+        if !self.storage.compact(room.document, snapshot.seq, &snapshot.merged, &covers).await? {
+            tracing::error!(document = %room.document, "the database has rows that its room lacks");
+            room.request_reset(ResetCause::SetBack);
+        }
+        Ok(())
     }
 
     #[must_use]

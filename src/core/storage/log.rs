@@ -98,6 +98,9 @@ pub struct Tail {
     pub updates: Vec<(i64, Bytes)>,
 }
 
+/// Whether a snapshot contains an update.
+pub type Covers = dyn Fn(&[u8]) -> bool + Send + Sync;
+
 #[derive(Clone, Debug)]
 pub struct Append {
     pub document: DocumentId,
@@ -153,10 +156,11 @@ impl Storage {
         boxed_on_engine!(self, log(id))
     }
 
-    /// Reads the updates after number `seq`. `None`: a compaction merged them, or the document is
-    /// deleted; the caller loads the whole log.
-    pub fn log_after(&self, id: DocumentId, seq: i64) -> StorageFuture<'_, Option<Tail>> {
-        boxed_on_engine!(self, log_after(id, seq))
+    /// Reads the updates after number `seq`, and that update itself unless a compaction merged it: the
+    /// caller compares it. `None`: a compaction merged later ones, or the document is deleted; the
+    /// caller loads the whole log.
+    pub fn log_from(&self, id: DocumentId, seq: i64) -> StorageFuture<'_, Option<Tail>> {
+        boxed_on_engine!(self, log_from(id, seq))
     }
 
     /// The last number of each of these documents. Missing documents are left out.
@@ -183,13 +187,15 @@ impl Storage {
     }
 
     /// Replaces all updates up to number `upto` by a snapshot. Later updates stay; so does a snapshot
-    /// that reaches as far or further (D5).
+    /// that reaches as far or further (D5). False, and nothing changes, if the snapshot does not cover
+    /// an update that it would replace: the database was set back, and gave the number again.
     pub fn compact<'a>(
         &'a self,
         id: DocumentId,
         upto: i64,
         merged: &'a Bytes,
-    ) -> StorageFuture<'a, ()> {
-        boxed_on_engine!(self, compact(id, upto, merged))
+        covers: &'a Covers,
+    ) -> StorageFuture<'a, bool> {
+        boxed_on_engine!(self, compact(id, upto, merged, covers))
     }
 }

@@ -11,7 +11,7 @@ use galley::storage::log::Appended;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::storage::database::{Desk, document_of, edit, user, within};
+use crate::storage::database::{ALL, Desk, document_of, edit, user, within};
 use crate::support::fixtures::until;
 use crate::support::postgres_server::Server;
 
@@ -72,7 +72,8 @@ async fn store(storage: &Storage, document: DocumentId, mark: u64) -> i64 {
 
 async fn merge(storage: &Storage, document: DocumentId) -> Option<()> {
     let log = storage.log(document).await.ok()??;
-    storage.compact(document, log.seq, &Bytes::from(log.parts.concat())).await.ok()
+    storage.compact(document, log.seq, &Bytes::from(log.parts.concat()), ALL).await.ok()?;
+    Some(())
 }
 
 /// The marks in a document, from 1 without a gap. A mark whose reply was lost may occur twice.

@@ -16,7 +16,7 @@ use galley::storage::Storage;
 use galley::storage::documents::{Document, NewDocument};
 use galley::storage::invites::NewInvite;
 use galley::storage::links::{FindOrCreate, NewShareLink, ShareLink};
-use galley::storage::log::{Append, Appended};
+use galley::storage::log::{Append, Appended, Covers};
 use galley::storage::reviews::{NewReply, NewReview};
 use galley::storage::seats::{FenceGuard, Ratified};
 use sqlx::{AssertSqlSafe, PgConnection, SqliteConnection};
@@ -28,6 +28,9 @@ use crate::support::postgres_server::Database;
 
 /// Longer than any call here takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Every update is in the snapshot.
+pub(crate) const ALL: &Covers = &|_| true;
 
 /// An empty database. Its drop deletes it.
 pub(crate) struct Desk {

@@ -10,7 +10,7 @@ use galley::storage::pagination::Page;
 use galley::storage::reviews::NewReview;
 use galley::storage::seats::Guarded;
 
-use crate::storage::database::{self, Desk, append_one, at, edit, new_review, user};
+use crate::storage::database::{self, ALL, Desk, append_one, at, edit, new_review, user};
 
 crate::storage::on_both_engines! {
     documents:
@@ -53,7 +53,7 @@ pub(crate) async fn an_unknown_document_is_none(desk: Desk) {
     assert_eq!(storage.rename_document(id, "x", at(1)).await.unwrap(), None);
     assert!(!storage.delete_document(id).await.unwrap());
     assert_eq!(storage.log(id).await.unwrap(), None);
-    assert_eq!(storage.log_after(id, 0).await.unwrap(), None);
+    assert_eq!(storage.log_from(id, 0).await.unwrap(), None);
     storage.set_characters(id, 3).await.unwrap();
 }
 
@@ -139,7 +139,7 @@ pub(crate) async fn a_deleted_document_deletes_its_own_rows_only(desk: Desk) {
         let mut first = edit(seated.document, "one");
         first.clients = vec![1];
         desk.append(first).await;
-        desk.storage.compact(seated.document, 1, &Bytes::from_static(b"one")).await.unwrap();
+        desk.storage.compact(seated.document, 1, &Bytes::from_static(b"one"), ALL).await.unwrap();
         desk.append(edit(seated.document, "two")).await;
         let made = desk.storage.create_review(&new_review(seated.link), seated.reviewer).await;
         assert!(matches!(made, Ok(Guarded::Done(_))));
@@ -175,7 +175,7 @@ pub(crate) async fn g17_the_usage_of_a_user_and_the_size_of_the_database_are_mea
     append_one(storage, edit(empty, vec![b'x'; 50_000])).await;
     assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 2, bytes: 350_000 });
     // The merge replaces the rows.
-    storage.compact(new.id, 1, &Bytes::from(update[..200_000].to_vec())).await.unwrap();
+    storage.compact(new.id, 1, &Bytes::from(update[..200_000].to_vec()), ALL).await.unwrap();
     assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 2, bytes: 250_000 });
     let after = storage.stored_bytes().await.unwrap();
     assert!(before + 150_000 < after, "{before} before, {after} after");

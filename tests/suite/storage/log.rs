@@ -6,7 +6,7 @@ use galley::storage::Storage;
 use galley::storage::log::{Append, Appended, Log, Tail};
 use tokio::task::JoinSet;
 
-use crate::storage::database::{Desk, append_one, edit, user, within};
+use crate::storage::database::{ALL, Desk, append_one, edit, user, within};
 
 crate::storage::on_both_engines! {
     log:
@@ -14,7 +14,7 @@ crate::storage::on_both_engines! {
     d6_a_client_id_belongs_to_its_first_user_in_the_document
     logs_in_one_coalesced_query_each_match_their_document
     d3_numbers_continue_after_a_full_merge
-    a_tail_contains_the_updates_after_a_number_unless_they_are_merged
+    a_tail_contains_the_updates_from_a_number_unless_they_are_merged
     d5_an_older_snapshot_never_replaces_a_newer_one
     d5_compaction_racing_appends_from_another_process_loses_nothing
     d5_two_servers_write_and_merge_one_document_without_loss
@@ -102,7 +102,7 @@ pub(crate) async fn logs_in_one_coalesced_query_each_match_their_document(desk: 
         }
         if number % 8 == 3 {
             desk.storage
-                .compact(document, 2, &Bytes::from(format!("{number}.1-2 ")))
+                .compact(document, 2, &Bytes::from(format!("{number}.1-2 ")), ALL)
                 .await
                 .unwrap();
         }
@@ -128,20 +128,21 @@ pub(crate) async fn logs_in_one_coalesced_query_each_match_their_document(desk: 
     }
     let mut reading = JoinSet::new();
     for (number, document) in (0..).zip(documents) {
-        for after in 0..3 {
+        for from in 0..3 {
             let storage = desk.storage.clone();
             reading.spawn(async move {
-                (number, after, storage.log_after(document, after).await.unwrap())
+                (number, from, storage.log_from(document, from).await.unwrap())
             });
         }
     }
-    for (number, after, tail) in reading.join_all().await {
-        let expected = (number % 8 != 3 || 2 <= after).then(|| {
+    for (number, from, tail) in reading.join_all().await {
+        let expected = (number % 8 != 3 || 2 <= from).then(|| {
             let text = |seq| (seq, Bytes::from(format!("{number}.{seq} ")));
-            let updates = (after + 1..=i64::from(number % 4)).map(text).collect();
+            let first = if number % 8 == 3 { 3 } else { from.max(1) };
+            let updates = (first..=i64::from(number % 4)).map(text).collect();
             Tail { updates }
         });
-        assert_eq!(tail, expected, "after {after} of {number}");
+        assert_eq!(tail, expected, "from {from} of {number}");
     }
 }
 
@@ -150,7 +151,7 @@ pub(crate) async fn d3_numbers_continue_after_a_full_merge(desk: Desk) {
     for text in ["a", "b", "c"] {
         desk.append(edit(document, text)).await;
     }
-    desk.storage.compact(document, 3, &Bytes::from_static(b"abc")).await.unwrap();
+    desk.storage.compact(document, 3, &Bytes::from_static(b"abc"), ALL).await.unwrap();
     let merged = desk.storage.log(document).await.unwrap().unwrap();
     assert_eq!((merged.seq, merged.parts.len()), (3, 1));
     let next = Append { expected_seq: Some(3), ..edit(document, "d") };
@@ -158,19 +159,20 @@ pub(crate) async fn d3_numbers_continue_after_a_full_merge(desk: Desk) {
     assert_eq!(desk.text(document).await, b"abcd");
 }
 
-pub(crate) async fn a_tail_contains_the_updates_after_a_number_unless_they_are_merged(desk: Desk) {
+pub(crate) async fn a_tail_contains_the_updates_from_a_number_unless_they_are_merged(desk: Desk) {
     let document = desk.document().await;
     for text in ["a", "b", "c", "d"] {
         desk.append(edit(document, text)).await;
     }
-    desk.storage.compact(document, 2, &Bytes::from_static(b"ab")).await.unwrap();
-    let tail = async |seq| desk.storage.log_after(document, seq).await.unwrap();
+    desk.storage.compact(document, 2, &Bytes::from_static(b"ab"), ALL).await.unwrap();
+    let tail = async |seq| desk.storage.log_from(document, seq).await.unwrap();
     assert_eq!(tail(0).await, None);
     assert_eq!(tail(1).await, None);
     let (c, d) = ((3, Bytes::from_static(b"c")), (4, Bytes::from_static(b"d")));
-    assert_eq!(tail(2).await.unwrap().updates, [c, d.clone()]);
-    assert_eq!(tail(3).await.unwrap().updates, [d]);
-    assert_eq!(tail(4).await.unwrap().updates, []);
+    assert_eq!(tail(2).await.unwrap().updates, [c.clone(), d.clone()]);
+    assert_eq!(tail(3).await.unwrap().updates, [c, d.clone()]);
+    assert_eq!(tail(4).await.unwrap().updates, [d]);
+    assert_eq!(tail(5).await.unwrap().updates, []);
 }
 
 pub(crate) async fn d5_an_older_snapshot_never_replaces_a_newer_one(desk: Desk) {
@@ -179,11 +181,19 @@ pub(crate) async fn d5_an_older_snapshot_never_replaces_a_newer_one(desk: Desk) 
         desk.append(edit(document, text)).await;
     }
     let compact = async |upto, merged: &'static str| {
-        desk.storage.compact(document, upto, &Bytes::from_static(merged.as_bytes())).await.unwrap();
+        desk.storage
+            .compact(document, upto, &Bytes::from_static(merged.as_bytes()), ALL)
+            .await
+            .unwrap();
     };
     compact(2, "ab").await;
     compact(1, "a").await;
     compact(2, "xx").await;
+    assert_eq!(desk.text(document).await, b"abc");
+    // Another update than the snapshot's was stored under its number.
+    let covers = |update: &[u8]| "abx".as_bytes().windows(update.len()).any(|it| it == update);
+    let merged = Bytes::from_static(b"abx");
+    assert!(!desk.storage.compact(document, 3, &merged, &covers).await.unwrap());
     assert_eq!(desk.text(document).await, b"abc");
     // A merge beyond the last stored number changes nothing.
     compact(9, "abc123456").await;
@@ -196,7 +206,7 @@ async fn compact_until(storage: Storage, document: DocumentId, last: Bytes) {
     loop {
         let log = storage.log(document).await.unwrap().unwrap();
         let merged = Bytes::from(log.parts.concat());
-        storage.compact(document, log.seq, &merged).await.unwrap();
+        storage.compact(document, log.seq, &merged, ALL).await.unwrap();
         if merged.ends_with(&last) {
             return;
         }
@@ -235,7 +245,7 @@ pub(crate) async fn d3_two_processes_number_one_document_without_gap_or_duplicat
     }
     numbers.sort_unstable();
     assert_eq!(numbers, Vec::from_iter(1..=80));
-    let tail = desk.storage.log_after(document, 0).await.unwrap().unwrap();
+    let tail = desk.storage.log_from(document, 0).await.unwrap().unwrap();
     assert!(tail.updates.iter().map(|(seq, _)| *seq).eq(1..=80));
 }
 
@@ -326,7 +336,7 @@ pub(crate) async fn a_gap_in_the_numbers_is_found_at_any_position(desk: Desk) {
     let mut stranger = desk.location.stranger().await;
     stranger.run("DELETE FROM updates WHERE seq = 1").await;
     assert_eq!(hole().await, Some((0, 1)));
-    desk.storage.compact(document, 2, &Bytes::from_static(b"ab")).await.unwrap();
+    desk.storage.compact(document, 2, &Bytes::from_static(b"ab"), ALL).await.unwrap();
     assert_eq!(hole().await, None);
     stranger.run("DELETE FROM updates WHERE seq = 4").await;
     assert_eq!(hole().await, Some((2, 4)));

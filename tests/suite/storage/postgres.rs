@@ -9,8 +9,8 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
 
 use crate::storage::database::{
-    Desk, Seated, append_one, at, document_of, edit, floor, new_document, new_link, new_review,
-    ratify, user, within,
+    ALL, Desk, Seated, append_one, at, document_of, edit, floor, new_document, new_link,
+    new_review, ratify, user, within,
 };
 use crate::storage::proxy::Proxy;
 use crate::support::postgres_server::{Server, shared};
@@ -445,14 +445,14 @@ async fn d5_a_blocked_merge_delays_no_edit() {
     for text in ["a", "b"] {
         desk.append(edit(document, text)).await;
     }
-    desk.storage.compact(document, 1, &bytes::Bytes::from_static(b"a")).await.unwrap();
+    desk.storage.compact(document, 1, &bytes::Bytes::from_static(b"a"), ALL).await.unwrap();
     let mut other = crate::support::postgres_server::stranger(&desk.location.url()).await;
     let lock = "BEGIN; SELECT 1 FROM snapshots FOR UPDATE";
     sqlx::raw_sql(lock).execute(&mut other).await.unwrap();
     let mut watcher = crate::support::postgres_server::stranger(&desk.location.url()).await;
     let (storage, mut merging) = (desk.another().await, JoinSet::new());
     merging.spawn(async move {
-        storage.compact(document, 2, &bytes::Bytes::from_static(b"ab")).await.unwrap();
+        storage.compact(document, 2, &bytes::Bytes::from_static(b"ab"), ALL).await.unwrap();
     });
     waiting_for_locks(&mut watcher, 1).await;
     for seq in 3..10 {

@@ -20,7 +20,9 @@ use galley::storage::replies::OwnReply;
 use galley::storage::reviews::ReviewChange;
 use galley::transfer;
 
-use crate::storage::database::{Desk, at, edit, new_invite, new_link, new_reply, new_review, user};
+use crate::storage::database::{
+    ALL, Desk, at, edit, new_invite, new_link, new_reply, new_review, user,
+};
 
 crate::storage::on_both_engines! {
     send_futures:
@@ -58,9 +60,9 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.delete_document(id));
     movable(s.set_characters(id, 0));
     movable(s.log(id));
-    movable(s.log_after(id, 0));
+    movable(s.log_from(id, 0));
     movable(s.append(&[edit(id, "x")]));
-    movable(s.compact(id, 0, &Bytes::new()));
+    movable(s.compact(id, 0, &Bytes::new(), ALL));
     movable(s.find_or_create_link(&new_link(id)));
     movable(s.link(link));
     movable(s.links_of(&kim.id, &Page { limit: 1, before: None }));

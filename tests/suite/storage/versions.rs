@@ -12,7 +12,7 @@ use galley::storage::seats::{FenceGuard, Guarded};
 use galley::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
 use tokio::task::JoinSet;
 
-use crate::storage::database::{Desk, at, edit, ratify, user, within};
+use crate::storage::database::{ALL, Desk, at, edit, ratify, user, within};
 
 crate::storage::on_both_engines! {
     versions:
@@ -76,7 +76,7 @@ pub(crate) async fn a_version_reads_back_unchanged_after_a_merge_of_the_log(desk
     assert_eq!((version.number, version.kind, version.seq), (1, VersionKind::Pause, 2));
     assert_eq!(version.authors, [user("kim"), user("lee")]);
     assert_eq!((version.characters, version.created_at), (2_400, at(10)));
-    desk.storage.compact(document, 3, &Bytes::from_static(b"xxx")).await.unwrap();
+    desk.storage.compact(document, 3, &Bytes::from_static(b"xxx"), ALL).await.unwrap();
     let another = desk.another().await;
     assert_eq!(text_of(&another, &version).await, text);
     let (found, _) = another.version(document, version.id).await.unwrap().unwrap();

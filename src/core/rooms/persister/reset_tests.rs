@@ -21,17 +21,19 @@ use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::seat::{Role, Seat};
 use crate::outbox::outbox;
 use crate::pubsub::Pubsub;
+use crate::rooms::Rooms;
 use crate::rooms::memory::RoomMemory;
 use crate::rooms::room::review_events::missed;
-use crate::rooms::room::{Opening, ResetCause, Room};
+use crate::rooms::room::{Opening, ResetCause, Room, Trigger};
 use crate::rooms::stored_document::StoredDocument;
 use crate::sessions::options::RoomLimits;
 use crate::sessions::session::{Session, SessionIdentity};
 use crate::storage::error::StorageError;
+use crate::storage::log::{Append, Appended};
 use crate::storage::seats::Ratified;
 use crate::yjs::log::{Origin, UpdateLog};
 use crate::yjs::protocol;
-use crate::yjs::text::document_from_text;
+use crate::yjs::text::{Text, document_from_text};
 
 /// Time-out of a wait; a busy machine needs less.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -107,6 +109,44 @@ impl Scene {
     async fn last_number(&self) -> i64 {
         let document = self.room.document;
         self.stored.storage.last_numbers(&[document]).await.expect("readable")[&document]
+    }
+}
+
+/// Goal: a failover lost rows while this room received no message, and another server stored other
+/// edits under their numbers. The merge of the rows deletes none that the room lacks, and the next read
+/// of the log finds the difference.
+#[tokio::test]
+async fn g7_a_room_that_missed_a_set_back_merges_no_row_that_it_lacks() {
+    for merges in [true, false] {
+        let Scene { stored, room, persister, .. } = Scene::new().await;
+        for number in 1..=40_i64 {
+            let client = number.unsigned_abs();
+            room.take_stored(number, &document_from_text("lost", client));
+            let append = Append {
+                document: stored.document,
+                guard: None,
+                update: document_from_text("stored", 100 + client),
+                clients: Vec::new(),
+                user: None,
+                expected_seq: Some(number - 1),
+                after: 0,
+                now: Utc::now(),
+            };
+            let outcomes = stored.storage.append(&[append]).await.expect("an answer");
+            assert_eq!(outcomes, [Appended::Stored { seq: number }]);
+        }
+        if merges {
+            let (pubsub, tasks) = (Pubsub::alone(NodeId::generate()), TaskTracker::new());
+            let (storage, limits) = (stored.storage.clone(), RoomLimits::default());
+            let rooms = Rooms::new(storage, pubsub, persister, missed().0, limits, tasks);
+            rooms.maintain(&room, Trigger::Leaving).await;
+        } else {
+            room.catch_up(&stored.storage).await;
+        }
+        assert!(room.takes_no_more(), "merges: {merges}");
+        let log = stored.storage.log(stored.document).await.expect("readable").expect("a log");
+        let text = Text::build(&UpdateLog::open(log.parts).expect("valid").merged());
+        assert_eq!(text.expect("a text").content().matches("stored").count(), 40);
     }
 }
 

@@ -125,7 +125,7 @@ impl Room {
 
     async fn read_on(&self, storage: &Storage) -> Result<(), StorageError> {
         let seq = self.lock().seq;
-        if let Some(tail) = storage.log_after(self.document, seq).await? {
+        if let Some(tail) = storage.log_from(self.document, seq).await? {
             for (seq, update) in tail.updates {
                 self.try_take(seq, &update);
             }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::domain::ids::DocumentId;
 use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
-use crate::storage::log::{Log, Row, Tail};
+use crate::storage::log::{Covers, Log, Row, Tail};
 use crate::storage::postgres::Postgres;
 use crate::storage::postgres::{WRITE, reading, transaction};
 use crate::storage::tx_error::TxError;
@@ -37,7 +37,7 @@ impl Postgres {
         Log::of_rows(read)
     }
 
-    pub(crate) async fn log_after(
+    pub(crate) async fn log_from(
         &self,
         id: DocumentId,
         seq: i64,
@@ -47,7 +47,7 @@ impl Postgres {
                 "SELECT 0::int2, COALESCE(s.upto, 0), NULL::bytea \
                  FROM documents d LEFT JOIN snapshots s ON s.document_id = d.id WHERE d.id = $1 \
                  UNION ALL \
-                 SELECT 1::int2, seq, bytes FROM updates WHERE document_id = $1 AND seq > $2",
+                 SELECT 1::int2, seq, bytes FROM updates WHERE document_id = $1 AND seq >= $2",
             )
             .bind(id.to_string())
             .bind(seq)
@@ -93,7 +93,8 @@ impl Postgres {
         id: DocumentId,
         upto: i64,
         merged: &Bytes,
-    ) -> Result<(), StorageError> {
+        covers: &Covers,
+    ) -> Result<bool, StorageError> {
         let compacted = transaction!(self.others, WRITE, tx => {
             // Blocks a deletion of the document until the commit; edits do not wait for this lock.
             let last: Option<i64> =
@@ -103,9 +104,18 @@ impl Postgres {
                     .await?;
             // (D5) Not beyond the stored updates, and further than the snapshot there.
             if last.is_none_or(|last| last < upto) {
-                return Ok(());
+                return Ok(true);
             }
-            let replaced = sqlx::query(
+            let replaced: Vec<Vec<u8>> =
+                sqlx::query_scalar("SELECT bytes FROM updates WHERE document_id = $1 AND seq <= $2")
+                    .bind(id.to_string())
+                    .bind(upto)
+                    .fetch_all(&mut *tx)
+                    .await?;
+            if !replaced.iter().all(|update| covers(update)) {
+                return Ok(false);
+            }
+            let stored = sqlx::query(
                 "INSERT INTO snapshots AS s (document_id, upto, bytes) VALUES ($1, $2, $3) \
                  ON CONFLICT (document_id) DO UPDATE \
                    SET upto = excluded.upto, bytes = excluded.bytes WHERE s.upto < excluded.upto",
@@ -115,15 +125,15 @@ impl Postgres {
             .bind(merged.as_ref())
             .execute(&mut *tx)
             .await?;
-            if replaced.rows_affected() == 0 {
-                return Ok(());
+            if stored.rows_affected() == 0 {
+                return Ok(true);
             }
             sqlx::query("DELETE FROM updates WHERE document_id = $1 AND seq <= $2")
                 .bind(id.to_string())
                 .bind(upto)
                 .execute(tx)
                 .await?;
-            Ok(())
+            Ok(true)
         });
         compacted.map_err(TxError::into_error)
     }

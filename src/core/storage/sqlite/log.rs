@@ -16,7 +16,7 @@ use crate::domain::seat::{Role, Seat};
 use crate::storage::append_plan::{Plan, RatifiedSeat, State, plan};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
-use crate::storage::log::{Append, Appended, Log, Row, Tail};
+use crate::storage::log::{Append, Appended, Covers, Log, Row, Tail};
 use crate::storage::sqlite::write_cache::{CachedRows, UNCACHED, forget_stale};
 use crate::storage::sqlite::{Sqlite, journal};
 
@@ -72,7 +72,7 @@ impl Sqlite {
         Ok(wanted.iter().map(|id| logs.get(id).cloned().flatten()).collect())
     }
 
-    pub(crate) async fn log_after(
+    pub(crate) async fn log_from(
         &self,
         id: DocumentId,
         seq: i64,
@@ -91,10 +91,10 @@ impl Sqlite {
              LEFT JOIN snapshots s ON s.document_id = d.id \
              UNION ALL \
              SELECT w.key, 1, u.seq, u.bytes FROM json_each($1) w \
-             CROSS JOIN updates u ON u.document_id = w.value ->> 0 AND u.seq > w.value ->> 1 \
+             CROSS JOIN updates u ON u.document_id = w.value ->> 0 AND u.seq >= w.value ->> 1 \
              UNION ALL \
              SELECT w.key, 1, j.seq, j.bytes FROM journal j \
-             CROSS JOIN json_each($1) w ON w.value ->> 0 = j.document_id AND w.value ->> 1 < j.seq \
+             CROSS JOIN json_each($1) w ON w.value ->> 0 = j.document_id AND w.value ->> 1 <= j.seq \
              WHERE j.document_id IN (SELECT value ->> 0 FROM json_each($1))",
         )
         .bind(serde_json::to_string(&pairs).map_err(corrupt)?)
@@ -177,11 +177,21 @@ impl Sqlite {
         id: DocumentId,
         upto: i64,
         merged: &Bytes,
-    ) -> Result<(), StorageError> {
+        covers: &Covers,
+    ) -> Result<bool, StorageError> {
         let mut tx = self.write().await?;
         journal::clear(&mut tx, Some(id)).await?;
+        let replaced: Vec<Vec<u8>> =
+            sqlx::query_scalar("SELECT bytes FROM updates WHERE document_id = $1 AND seq <= $2")
+                .bind(id.to_string())
+                .bind(upto)
+                .fetch_all(&mut *tx)
+                .await?;
+        if !replaced.iter().all(|update| covers(update)) {
+            return Ok(false);
+        }
         // (D5) Inserts no row unless it reaches further than the snapshot there, and only stored updates.
-        let replaced = sqlx::query(
+        let stored = sqlx::query(
             "INSERT INTO snapshots (document_id, upto, bytes) \
              SELECT d.id, $2, $3 FROM documents d WHERE d.id = $1 AND $2 <= d.last_seq \
              ON CONFLICT (document_id) DO UPDATE SET upto = excluded.upto, bytes = excluded.bytes \
@@ -192,15 +202,16 @@ impl Sqlite {
         .bind(merged.as_ref())
         .execute(&mut *tx)
         .await?;
-        if replaced.rows_affected() == 0 {
-            return Ok(());
+        if stored.rows_affected() == 0 {
+            return Ok(true);
         }
         sqlx::query("DELETE FROM updates WHERE document_id = $1 AND seq <= $2")
             .bind(id.to_string())
             .bind(upto)
             .execute(&mut *tx)
             .await?;
-        Ok(tx.commit().await?)
+        tx.commit().await?;
+        Ok(true)
     }
 }
 
