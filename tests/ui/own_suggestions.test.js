@@ -151,6 +151,25 @@ for (const first of ["the text", "the event"]) {
   })
 }
 
+test("a suggestion whose acceptance the writer changes at once ends, and words typed since are another one", async () => {
+  const { text, server, view, events, own } = await page("One two three.")
+  view.type(4, 7, "2 and 2")
+  await after(400)
+  await events()
+  const [id = ""] = server.stored.keys()
+  view.type(11, 11, " again")
+  text.doc?.transact(() => {
+    text.delete(4, 3)
+    text.insert(4, "2 or 3")
+  })
+  server.amend(id, { status: "accepted" })
+  await events()
+  await after(10_000)
+  await events()
+  assert.equal(view.text, "One 2 or 3 again three.")
+  assert.deepEqual([lastPut(server).parts.map((/** @type {any} */ { text: words }) => words), own.model?.isDirty, own.model?.unsaved()], [[" again"], false, { put: [], withdraw: [] }])
+})
+
 test("a rejected suggestion leaves the text, and an undone rejection brings it back", async () => {
   const { server, view, events } = await page("One two three.")
   view.type(4, 7, "2")

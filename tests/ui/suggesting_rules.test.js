@@ -58,6 +58,19 @@ test("the writer accepts: the view stays, and the words that were typed since ar
   assert.deepEqual(other.send(), ["new-1/null: → old"])
 })
 
+for (const [written, ends] of /** @type {const} */ ([["so huge and calm", false], ["huge or calm", true]])) {
+  test(`the writer accepts and changes it to "${written}" at once: the words that were typed since are a new suggestion`, () => {
+    const page = new Page("the big dog", stored("one", part(4, "big", "huge and calm")))
+    page.type("calm|", " old").write("big", written)
+    page.dispatch(page.suggesting.decided("one", "accepted"))
+    assert.equal(page.suggesting.isWaiting, ends)
+    page.dispatch(page.suggesting.endWaiting())
+    assert.equal(page.view, `the ${written} old dog`)
+    assert.deepEqual(page.send(), ["new-1/null: → old"])
+    assert.deepEqual(page.suggesting.unsaved(), { put: [], withdraw: [] })
+  })
+}
+
 test("the event of an acceptance may arrive before its text", () => {
   const page = new Page("the big dog", stored("one", part(4, "big", "huge")))
   page.dispatch(page.suggesting.decided("one", "accepted")).write("big", "huge")

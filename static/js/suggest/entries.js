@@ -91,9 +91,11 @@ export function touchesOneOf(inOrder) {
 /** Whether the text has the words of an entry where it suggests them, beside others. @param {Entry} entry @param {Text} base */
 export const isArrived = (entry, base) =>
   sitesOf(entry).every(({ from, to }, index) => {
-    const { quote = "", text = "" } = entry.parts[index] ?? {}
     const now = base.sliceString(from, to)
-    return now !== quote && (text === "" ? !now.includes(quote) : now.includes(text))
+    const { quote = "" } = entry.parts[index] ?? {}
+    // The server accepted the version that it has: the reviewer may have typed on since.
+    const texts = [entry.stored, entry.parts].flatMap((parts) => parts?.[index]?.text ?? [])
+    return now !== quote && texts.some((text) => (text === "" ? !now.includes(quote) : now.includes(text)))
   })
 
 /** Whether the server has all words that the reviewer typed in a suggestion. @param {Entry} entry */
@@ -109,3 +111,21 @@ export const losesAnchor = ({ parts }, ranges) =>
 /** Whether the writer has put in what an entry suggests, letter by letter. @param {Entry} entry @param {Text} base */
 export const isTyped = (entry, base) =>
   sitesOf(entry).every(({ from, to }, index) => base.sliceString(from, to) === entry.parts[index]?.text)
+
+/**
+ * Whether the writer deletes all quotes and the letters around all gaps of an entry. An edit that puts other letters in
+ * exactly for a quote edits it.
+ *
+ * @param {Entry} entry @param {import("../lib/vendor.js").ChangeSet} edit of the base
+ */
+export function isGone({ parts }, edit) {
+  /** @type {(Range & { isDeletion: boolean })[]} */
+  const changed = []
+  edit.iterChangedRanges((from, to, newFrom, newTo) => changed.push({ from, to, isDeletion: newFrom === newTo }))
+  return parts.every(({ start, end }) =>
+    changed.some(({ from, to, isDeletion }) => {
+      if (start === end) return from < start && start < to
+      return from <= start && end <= to && (isDeletion || to - from !== end - start)
+    }),
+  )
+}

@@ -119,6 +119,12 @@ export class Overlay {
     return this.#with(ChangeSet.of(specs, this.view.length), parts.map(({ start, end }) => ({ from: start, to: end })))
   }
 
+  /** Parts leave that stand beside what the writer made of their words, in a change of the view. @param {readonly Part[]} parts @returns {Step} */
+  takeOutBeside(parts) {
+    const near = (/** @type {Part} */ part) => this.hunks.filter(({ old }) => meets(rangeOf(part), old))
+    return this.takeOut(parts.flatMap((part) => near(part).map(({ old }) => ({ ...this.partOf(old), text: part.text }))))
+  }
+
   /** Whether the view has the texts of parts in their ranges. @param {readonly Part[]} parts */
   has(parts) {
     return joinedParts(parts).every((part) => this.#says(part))

@@ -19,6 +19,8 @@ import { isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.js
 const WITHDRAWN = "withdrawn"
 /** After a change of the base a suggestion that did not stand is tried again, in ms. */
 const RETRY_DELAY = 300
+/** The text of an accepted suggestion comes within this, in ms, or the writer changed it at once. */
+const ARRIVAL_DELAY = 5_000
 
 /** A new id: 22 characters of 64, as the server takes them. */
 function newId() {
@@ -37,6 +39,7 @@ export class OwnSuggestions extends EventTarget {
   #ids = null
   #isDue = false
   #timer = 0
+  #arrivalTimer = 0
 
   /** @param {import("./mirror.js").Mirror} mirror @param {import("../reviews/reviews.js").Reviews} reviews */
   constructor(mirror, reviews) {
@@ -55,6 +58,7 @@ export class OwnSuggestions extends EventTarget {
 
   stop() {
     window.clearTimeout(this.#timer)
+    window.clearTimeout(this.#arrivalTimer)
   }
 
   /** Whether the text contains the words of a suggestion. @param {string} id */
@@ -137,6 +141,13 @@ export class OwnSuggestions extends EventTarget {
   #sync() {
     if (this.model === null) return this.#begin()
     this.mirror.change((model) => this.#changed([...this.#closed(model), ...this.#opened(model)]))
+    window.clearTimeout(this.#arrivalTimer)
+    if (this.model.isWaiting) this.#arrivalTimer = window.setTimeout(() => this.#endWaiting(), ARRIVAL_DELAY)
+    this.dispatchEvent(new Event("change"))
+  }
+
+  #endWaiting() {
+    this.mirror.change((model) => this.#changed([model.endWaiting()]))
     this.dispatchEvent(new Event("change"))
   }
 

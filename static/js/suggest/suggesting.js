@@ -20,7 +20,7 @@ import { ChangeSet } from "../lib/vendor.js"
 import { olderFirst } from "../reviews/parts.js"
 import { acceptedOnes } from "../sections/accepted.js"
 import { splitFulfilled } from "./acceptance.js"
-import { entryOf, isArrived, isChanged, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf } from "./entries.js"
+import { entryOf, isArrived, isChanged, isGone, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf } from "./entries.js"
 import { rangeOf } from "./identity.js"
 import { Ledger, putOf } from "./ledger.js"
 import { Overlay } from "./overlay.js"
@@ -314,6 +314,18 @@ export class Suggesting {
     return this.#apply(this.overlay.revert(united(shown.flatMap(sitesOf))))
   }
 
+  /** Whether the text of an accepted suggestion has not arrived. */
+  get isWaiting() {
+    return 0 < this.#ledger.accepted.length
+  }
+
+  /** The texts of the accepted suggestions are not to be expected any more: the writer changed them at once. @returns {ChangeSet} of the view */
+  endWaiting() {
+    const { accepted } = this.#ledger
+    this.#ledger.accepted = []
+    return this.#apply(this.overlay.takeOutBeside(accepted.flatMap(({ stored, parts }) => stored ?? parts)))
+  }
+
   /** Ends the accepted suggestions whose words the writer's text has in another edit than theirs alone. */
   #endArrived() {
     const arrived = this.#ledger.accepted.filter((entry) => isArrived(entry, this.overlay.base))
@@ -377,22 +389,4 @@ function hiddenOf(base, entries) {
   const isAccepted = acceptedOnes(base.length, whole.map(({ parts }) => parts.map((part) => ({ ...rangeOf(part), text: part.text }))))
   const shown = new Set(whole.filter((_, at) => isAccepted[at]))
   return new Set(entries.filter((entry) => !shown.has(entry)))
-}
-
-/**
- * Whether the writer deletes all quotes and the letters around all gaps of an entry. An edit that puts other letters in
- * exactly for a quote edits it.
- *
- * @param {Entry} entry @param {ChangeSet} edit of the base
- */
-function isGone({ parts }, edit) {
-  /** @type {(Range & { isDeletion: boolean })[]} */
-  const changed = []
-  edit.iterChangedRanges((from, to, newFrom, newTo) => changed.push({ from, to, isDeletion: newFrom === newTo }))
-  return parts.every(({ start, end }) =>
-    changed.some(({ from, to, isDeletion }) => {
-      if (start === end) return from < start && start < to
-      return from <= start && end <= to && (isDeletion || to - from !== end - start)
-    }),
-  )
 }
