@@ -18,8 +18,8 @@
 //! - **D3** The numbers of a document's updates have no gap, and none is assigned twice, also
 //!   across compactions.
 //! - **D4** A write that storage has confirmed survives `kill -9` and a power cut (G7).
-//! - **D5** A snapshot contains exactly the updates up to its own number. An older snapshot never
-//!   replaces a newer one.
+//! - **D5** A snapshot contains exactly the updates up to its own number: it replaces no update that
+//!   it lacks. An older snapshot never replaces a newer one.
 //! - **D6** A Yjs client id belongs, within a document, to the user who first wrote under it.
 //! - **D7** An update that follows a refused one, and may depend on it, is not stored without it.
 //! - **D8** The versions of a document are numbered from 1, in the order of their points in the
