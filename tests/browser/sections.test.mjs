@@ -93,14 +93,20 @@ test("the writer sets a limit, marks a line, and takes a question out; both see 
   await page.locator("#section-dialog").waitFor({ state: "hidden" })
   const bytes = 77
   for (const user of [writer, reviewer]) await reads(user, METERS, [`${FIRST} / 700자`, `${bytes} / 90바이트`])
+  await writer.select("꼼꼼함")
+  await open()
+  await page.getByLabel("세는 방법").last().selectOption("words")
+  await page.locator("#section-dialog").getByRole("button", { name: "저장" }).click()
+  const words = ANSWERS[1]?.split(" ").length
+  for (const user of [writer, reviewer]) await reads(user, METERS, [`${FIRST} / 700자`, `${words} / 90단어`])
   await writer.select("지원동기")
   await open()
   await page.getByLabel("문항 아님").check()
   await page.locator("#section-dialog").getByRole("button", { name: "저장" }).click()
-  for (const user of [writer, reviewer]) await reads(user, METERS, [`${bytes} / 90바이트`])
+  for (const user of [writer, reviewer]) await reads(user, METERS, [`${words} / 90단어`])
   await reviewer.page.reload()
   await reviewer.seated()
-  await reads(reviewer, METERS, [`${bytes} / 90바이트`])
+  await reads(reviewer, METERS, [`${words} / 90단어`])
   assert.equal(await reviewer.page.getByText("문항 · 글자 수 제한").count(), 0, "the reviewer sets none")
 })
 

@@ -206,8 +206,7 @@ function fill(line, { count, limit, state }) {
 
 /** @param {Question} question @param {boolean} [isBrief] without the unit @returns {Node[]} */
 function figuresOf({ section, fullness: { count, limit, state }, accepted }, isBrief = false) {
-  const isBytes = section.unit !== "spaces" && section.unit !== "no-spaces"
-  const unit = isBrief ? "" : t(isBytes ? "count.short.bytes" : "count.short.characters")
+  const unit = isBrief ? "" : t(section.unit === "words" ? "count.unit.words" : section.unit.endsWith("spaces") ? "count.short.characters" : "count.short.bytes")
   const all = limit === null ? t("question.count", { count: number(count), unit }) : t("count.target.value", { count: number(count), target: number(limit), unit })
   const [first = "", ...rest] = all.trim().split(number(count))
   const nodes = [document.createTextNode(first), el("b", { text: number(count) }), document.createTextNode(rest.join(number(count)))]

@@ -19,6 +19,7 @@ import { Y } from "../lib/vendor.js"
 const UNITS = /** @type {const} */ ({
   spaces: "count.unit.all",
   "no-spaces": "count.unit.solid",
+  words: "count.unit.words",
   "euc-kr": "count.unit.euckr",
   utf8: "count.unit.utf8",
   neis: "question.unit.neis",
