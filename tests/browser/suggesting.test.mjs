@@ -360,16 +360,42 @@ test("a comment on words with changes is about the text of the writer, and one o
   await reviewer.waitForText("One 2 three four.")
 })
 
-test("the reviewer takes a suggestion back from its card", async () => {
+test("the reviewer takes a suggestion back from its card, and puts it in again with its reason", async () => {
   const { writer, reviewer } = await desk("One two three.")
   await reviewer.select("two")
   await reviewer.page.keyboard.type("2")
   await serverHas(writer, [["two", "2"]])
   const card = reviewer.page.locator("#cards .card").first()
   await card.click()
-  for (let press = 0; press < 2; press++) await card.getByRole("button", { name: /delete/i }).click()
+  await card.getByRole("button", { name: /^Add a reason/ }).click()
+  await card.locator(".review-form textarea:not(.prose)").fill("shorter")
+  await reviewer.page.keyboard.press("Control+Enter")
+  await writer.card("shorter").waitFor()
+  await card.getByRole("button", { name: /^Edit the reason/ }).waitFor()
+  await card.getByRole("button", { name: /delete/i }).click()
   await reviewer.waitForText("One two three.")
   await serverHas(writer, [])
+  await reviewer.page.locator("#toast").getByRole("button", { name: "Undo" }).click()
+  await reviewer.waitForText("One 2 three.")
+  await serverHas(writer, [["two", "2"]])
+  await writer.card("shorter").locator("ins", { hasText: "2" }).waitFor()
+})
+
+test("what the reviewer replaces in the panel of the search is suggested", async () => {
+  const { writer, reviewer } = await desk("The cat sat. A cat ran. My cat fell.")
+  const { page } = reviewer
+  await reviewer.select("The")
+  await page.keyboard.press("Control+f")
+  await page.locator(".find input").first().fill("cat")
+  await page.locator(".find-count").getByText("1 of 3").waitFor()
+  await page.locator(".find input").nth(1).fill("dog")
+  await page.locator(".find").getByRole("button", { name: "Replace", exact: true }).click()
+  await serverHas(writer, [["cat", "dog"]])
+  await page.getByRole("button", { name: "Replace all" }).click()
+  await serverHas(writer, [["cat", "dog"], ["cat", "dog"], ["cat", "dog"]])
+  await page.locator("#toast").getByRole("button", { name: "Undo" }).click()
+  await serverHas(writer, [["cat", "dog"]])
+  assert.equal(await writer.stored(), "The cat sat. A cat ran. My cat fell.")
 })
 
 test("the writer's edit of the very letters leaves them, and the next own key suggests on the new text", async () => {
