@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { assertUntouched, inputMethod, watchComposed } from "./composing.mjs"
-import { journaled, openMenu, until } from "./harness.mjs"
+import { journaled, until } from "./harness.mjs"
 import { caretBehind, decideFirst, desk, mayType, serverHas, struck, suggestions } from "./suggesting_desk.mjs"
 import { assertAccessible, assertFits, bothSeated, inEachLook, withGalley } from "./support.mjs"
 
@@ -333,12 +333,13 @@ test("the switch says what typing does; a reader's keys change nothing, and the 
   assert.equal(await page.locator("#typing-hint").isVisible(), false)
 })
 
-test("a touch screen begins with reading, and the switch is in the menu", async () => {
+test("a touch screen begins with reading, and the switch is in the foot", async () => {
   const { reviewer } = await bothSeated("저는 물류가 좋습니다.", {}, { hasTouch: true, isMobile: true, viewport: { width: 360, height: 740 } })
   assert.equal(await reviewer.page.locator(".cm-content").getAttribute("aria-readonly"), "true")
-  await openMenu(reviewer, "#menu")
-  await reviewer.page.locator("#menu-panel #mode label", { hasText: "Suggesting" }).click()
+  await assertFits(reviewer, "mode-in-foot")
+  await reviewer.page.locator("#text-counts-bar #mode label", { hasText: "Suggesting" }).click()
   await mayType(reviewer)
+  await reviewer.shot("mode-in-foot")
 })
 
 test("a comment on words with changes is about the text of the writer, and one on new words is the suggestion's remark", async () => {

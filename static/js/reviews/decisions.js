@@ -225,8 +225,9 @@ export class Decisions {
     // A field undoes its own typing, and a dialog has the keyboard for itself.
     if (target.matches("input, textarea, select") || document.querySelector("dialog[open]")) return
     const last = (key === "undo" ? this.#undoable : this.#redoable).at(-1)
-    // The editor has a later step.
-    if (last ? (last.steps ?? 0) < this.editor.binding.steps[key] : !this.#working) return
+    const steps = this.editor.binding.steps[key]
+    // The editor has a later step, or the only one.
+    if (last ? (last.steps ?? 0) < steps : !this.#working || 0 < steps) return
     event.preventDefault()
     event.stopImmediatePropagation()
     if (event.repeat) return

@@ -285,6 +285,7 @@ export const en = {
   "history.restore.changing": "The text changed at that very moment. Nothing was restored; try again.",
 
   "count.all": "Characters",
+  "count.suggested": "with own suggestions",
   "count.solid": "Without spaces",
   "count.foreign": "{count} not in EUC-KR, taken as 2 bytes each",
   "count.target.set": "Set a target",

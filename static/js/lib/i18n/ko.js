@@ -286,6 +286,7 @@ export const ko = {
   "history.restore.changing": "그 순간 글이 바뀌어 복원하지 않았습니다. 다시 시도해 주세요.",
 
   "count.all": "공백 포함",
+  "count.suggested": "내 제안 반영하면",
   "count.solid": "공백 제외",
   "count.foreign": "EUC-KR에 없는 글자 {count}개는 2바이트로 셈",
   "count.target.set": "목표 정하기",
