@@ -222,16 +222,18 @@ function figuresOf({ section, fullness: { count, limit, state }, accepted }, isB
   const [first = "", ...rest] = all.trim().split(number(count))
   const nodes = [document.createTextNode(first), el("b", { text: number(count) }), document.createTextNode(rest.join(number(count)))]
   const over = state === "over" && limit !== null ? [el("em", { text: t("question.over", { over: number(count - limit), unit }).replace("  ", " ") })] : []
-  if (accepted === null || limit === null) return [...nodes, ...over, ...(accepted === null || isBrief ? [] : [suggestedOf(accepted)])]
+  if (accepted === null || limit === null) return [...nodes, ...over, ...(accepted === null || isBrief ? [] : suggestedOf(accepted))]
   const isOver = limit < accepted && state !== "over"
   if (isBrief) return [...nodes, ...over, ...(isOver ? [el("em", { text: t("question.accepted.over", { over: number(accepted - limit) }) })] : [])]
-  const suggested = [suggestedOf(accepted, isOver)]
+  const suggested = suggestedOf(accepted, isOver)
   return [...nodes, ...over, ...suggested]
 }
 
 /** @param {number} accepted @param {boolean} [isOver] above the limit */
-const suggestedOf = (accepted, isOver = false) =>
-  el("span", { class: "question-accepted", "data-over": String(isOver), text: t("question.accepted", { count: number(accepted) }) })
+const suggestedOf = (accepted, isOver = false) => [
+  document.createTextNode(" "),
+  el("span", { class: "question-accepted", "data-over": String(isOver), text: t("question.accepted", { count: number(accepted) }) }),
+]
 
 /** Whether the suggestions take an answer above its limit. @param {Question} question */
 const isOverAccepted = ({ accepted, fullness: { limit } }) => accepted !== null && limit !== null && limit < accepted

@@ -30,8 +30,8 @@ const COMPOSING_MAX = 5_000
 /** The undo history of the reviewer: own edits alone. */
 const keys = [
   { key: "Mod-z", run: undo, preventDefault: true },
-  { key: "Mod-y", mac: "Mod-Shift-z", run: redo, preventDefault: true },
-  { linux: "Ctrl-Shift-z", run: redo, preventDefault: true },
+  { key: "Mod-y", run: redo, preventDefault: true },
+  { key: "Mod-Shift-z", run: redo, preventDefault: true },
 ]
 
 /**

@@ -185,7 +185,7 @@ export const en = {
   "review.list": "Comments",
   "review.none": "No comments yet.",
   "review.none.alone": "No comments yet. Send the invite: your reviewer's comments appear here, beside their lines.",
-  "review.none.reader": "Select a passage to comment on it or to suggest other words.",
+  "review.none.reader": "Type in the text: each change is a suggestion. Select a passage to comment on it.",
   "review.tab.open": "{count} open comments",
   "review.tab.open.one": "1 open comment",
   "review.tab.done": "{count} done",

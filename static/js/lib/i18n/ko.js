@@ -186,7 +186,7 @@ export const ko = {
   "review.list": "첨삭 의견",
   "review.none": "아직 의견이 없습니다.",
   "review.none.alone": "아직 의견이 없습니다. 초대 링크를 보내면 검토자의 의견이 여기, 해당 줄 옆에 나타납니다.",
-  "review.none.reader": "문장을 선택하면 의견을 달거나 고칠 말을 제안할 수 있습니다.",
+  "review.none.reader": "본문을 바로 고치면 제안이 됩니다. 문장을 선택하면 의견을 달 수 있습니다.",
   "review.tab.open": "남은 의견 {count}",
   "review.tab.open.one": "남은 의견 1",
   "review.tab.done": "끝난 의견 {count}",
