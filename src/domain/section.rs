@@ -23,6 +23,8 @@ pub enum CountUnit {
     EucKr,
     /// Bytes of the register of Korean schools: UTF-8, a line break of two.
     Neis,
+    /// Words between spaces that have a letter or a digit.
+    Words,
 }
 
 /// The settings of a section. A missing one follows the heading.

@@ -153,13 +153,22 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
       await writer.waitForText(typed)
       await toast(writer).getByText(said.undone).waitFor()
 
-      // After typing the key undoes the typing, and only that.
+      // The key undoes typing and decisions in one order, and does them again.
       await decide(writer, "for 성실한", "accept")
-      await writer.waitForText(typed.replace("성실한", "꾸준한"))
+      const accepted = typed.replace("성실한", "꾸준한")
+      await writer.waitForText(accepted)
       await typeAtEnd(writer, "!")
-      await writer.waitForText(`${typed}!`.replace("성실한", "꾸준한"))
+      for (const text of [accepted, typed, typed.replace(" typed", "")]) {
+        await writer.page.keyboard.press("Control+z")
+        await writer.waitForText(text)
+      }
+      await writer.card("for 성실한").waitFor({ state: "attached" })
+      for (const text of [typed, accepted, `${accepted}!`]) {
+        await writer.page.keyboard.press("Control+Shift+Z")
+        await writer.waitForText(text)
+      }
       await writer.page.keyboard.press("Control+z")
-      await writer.waitForText(typed.replace("성실한", "꾸준한"))
+      await writer.waitForText(accepted)
 
       // By the card, later.
       await openSheet(writer)
@@ -366,10 +375,10 @@ test("n-14: after typing the key does not decide again, and the editor redoes it
   await writer.waitForText("One plain sentence.")
   await page.keyboard.press("Control+Shift+Z")
   await writer.waitForText("One plain sentence. Typed.")
+  // The decision was taken back before the typing: it is made again behind it.
   await page.keyboard.press("Control+Shift+Z")
-  await decide(writer, "for plain", "accept")
   await writer.waitForText("One clear sentence. Typed.")
-  await toast(writer).getByText("Accepted", { exact: true }).waitFor()
+  await toast(writer).getByRole("button", { name: "Undo", exact: true }).waitFor()
   await page.keyboard.press("Control+z")
   // Also before the answer to the undo.
   await typeAtEnd(writer, "!")

@@ -412,6 +412,27 @@ test("an upload shows its progress and can be cancelled; a lost one asks to look
   await user.waitForText("Slow.")
 })
 
+for (const [locale, said] of /** @type {const} */ ([["en-GB", { field: "Encoding of the text", go: "Use this text" }], ["ko-KR", { field: "글자 인코딩", go: "이대로 시작하기" }]])) {
+  test(`a text in an encoding that the server only guesses is asked for, with its begin as it reads (${locale})`, async () => {
+    const user = await browser.newUser(galley, { locale })
+    const { page } = user
+    await page.goto(galley.url)
+    await page.locator("#name").fill("Kim")
+    await drop(user, [file("nurse.txt", Buffer.from("I\x92m a nurse.\n", "latin1"), "text/plain")])
+    const [choice, preview] = [page.getByLabel(said.field), page.locator("#file-preview")]
+    await preview.getByText("I’m a nurse.").waitFor()
+    assert.equal(await choice.inputValue(), "windows-1252")
+    await looks(user, `import-encoding-${locale}`)
+    await choice.selectOption("euc-kr")
+    await preview.getByText("I뭢 a nurse.").waitFor()
+    await choice.selectOption("windows-1252")
+    await page.getByRole("button", { name: said.go }).click()
+    await user.seated()
+    await user.waitForText("I’m a nurse.\n")
+    assert.equal(await page.locator("#title").inputValue(), "nurse")
+  })
+}
+
 test("an upload that is cancelled during the sign-in sends nothing", async () => {
   const user = await browser.newUser(galley)
   const { page } = user

@@ -66,8 +66,31 @@ test("a suggestion shows what the answer would count with it", async () => {
   await suggest(reviewer, "하나하나 대조하여 ", "대조해 ")
   const shorter = Number(SECOND) - 6
   for (const user of [writer, reviewer]) {
-    await reads(user, METERS, [`${FIRST} / 700자`, `${SECOND} / 30자${Number(SECOND) - 30}자 초과제안 반영하면 ${shorter}`])
+    await reads(user, METERS, [`${FIRST} / 700자`, `${SECOND} / 30자${Number(SECOND) - 30}자 초과 제안 반영하면 ${shorter}`])
   }
+})
+
+test("suggestions that break a limit are said in meter and foot, both open the dialog, and a struck heading stays one", async () => {
+  const text = "1. 지원동기 (10자)\n\n가나다라마바\n\n2. 포부 (10자)\n\n사아자차"
+  const { writer, reviewer } = await bothSeated(text, { locale: "ko-KR" }, { locale: "ko-KR" })
+  await reviewer.page.locator(".cm-content:not([aria-readonly=true])").waitFor()
+  await reviewer.select("가나다라마바")
+  await reviewer.page.keyboard.press("ArrowRight")
+  await reviewer.page.keyboard.insertText("일이삼사오육")
+  for (const user of [writer, reviewer]) {
+    await reads(user, METERS, ["6 / 10자 제안 반영하면 12", "4 / 10자"])
+    await reads(user, LIST, ["1번6 / 10제안 반영하면 2 초과", "2번4 / 10"])
+    assert.equal(await user.page.locator(".question-accepted").getAttribute("data-over"), "true")
+  }
+  await reviewer.select("2. 포부 (10자)")
+  await reviewer.page.keyboard.press("Delete")
+  await writer.page.locator(".passage-old", { hasText: "포부" }).waitFor()
+  await reads(reviewer, LIST, ["1번6 / 10", "2번4 / 10"])
+  await writer.page.locator(METERS).first().click()
+  await writer.page.locator("#section-dialog[open] .section-heading", { hasText: "지원동기" }).waitFor()
+  await writer.page.keyboard.press("Escape")
+  await writer.page.locator(LIST).first().click()
+  await writer.page.locator("#section-dialog[open]").waitFor()
 })
 
 test("the writer sets a limit, marks a line, and takes a question out; both see it, also after a reload", async () => {
@@ -93,14 +116,20 @@ test("the writer sets a limit, marks a line, and takes a question out; both see 
   await page.locator("#section-dialog").waitFor({ state: "hidden" })
   const bytes = 77
   for (const user of [writer, reviewer]) await reads(user, METERS, [`${FIRST} / 700자`, `${bytes} / 90바이트`])
+  await writer.select("꼼꼼함")
+  await open()
+  await page.getByLabel("세는 방법").last().selectOption("words")
+  await page.locator("#section-dialog").getByRole("button", { name: "저장" }).click()
+  const words = ANSWERS[1]?.split(" ").length
+  for (const user of [writer, reviewer]) await reads(user, METERS, [`${FIRST} / 700자`, `${words} / 90단어`])
   await writer.select("지원동기")
   await open()
   await page.getByLabel("문항 아님").check()
   await page.locator("#section-dialog").getByRole("button", { name: "저장" }).click()
-  for (const user of [writer, reviewer]) await reads(user, METERS, [`${bytes} / 90바이트`])
+  for (const user of [writer, reviewer]) await reads(user, METERS, [`${words} / 90단어`])
   await reviewer.page.reload()
   await reviewer.seated()
-  await reads(reviewer, METERS, [`${bytes} / 90바이트`])
+  await reads(reviewer, METERS, [`${words} / 90단어`])
   assert.equal(await reviewer.page.getByText("문항 · 글자 수 제한").count(), 0, "the reviewer sets none")
 })
 
@@ -112,7 +141,7 @@ test("an IME composition below a heading is whole while the counts change", asyn
   await watchComposed(writer)
   await reads(reviewer, METERS, [`${FIRST} / 700자`, `${Number(SECOND) + 1} / 30자${Number(SECOND) - 29}자 초과`])
   await suggest(reviewer, "저는 물류가 좋습니다", "저는 물류를 좋아합니다")
-  await reads(writer, METERS, [`${FIRST} / 700자제안 반영하면 ${Number(FIRST) + 1}`, `${Number(SECOND) + 1} / 30자${Number(SECOND) - 29}자 초과`])
+  await reads(writer, METERS, [`${FIRST} / 700자 제안 반영하면 ${Number(FIRST) + 1}`, `${Number(SECOND) + 1} / 30자${Number(SECOND) - 29}자 초과`])
   await assertUntouched(writer)
   await ime.compose("한ㄱ", "한구", "한국")
   await ime.commit("한국")

@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { assertUntouched, inputMethod, watchComposed } from "./composing.mjs"
-import { journaled, openMenu, until } from "./harness.mjs"
+import { journaled, until } from "./harness.mjs"
 import { caretBehind, decideFirst, desk, mayType, serverHas, struck, suggestions } from "./suggesting_desk.mjs"
 import { assertAccessible, assertFits, bothSeated, inEachLook, withGalley } from "./support.mjs"
 
@@ -254,7 +254,7 @@ test("Hangul is composed in a word, and the composed node never moves", async ()
   await ime.commit("업")
   await reviewer.waitForText("저는 물류산업를 좋아합니다.\n다음 줄.")
   await until(async () => JSON.stringify(await suggestions(writer)).includes("물류산업"), "the word is suggested")
-  assert.deepEqual(await reviewer.page.locator("ins.passage-new").allTextContents(), ["산업"])
+  await until(async () => (await reviewer.page.locator("ins.passage-new").allTextContents()).join() === "물류산업를", "the whole word is drawn")
 })
 
 test("Hangul over a selection, and after Backspace beside struck words, is composed whole", async () => {
@@ -333,12 +333,13 @@ test("the switch says what typing does; a reader's keys change nothing, and the 
   assert.equal(await page.locator("#typing-hint").isVisible(), false)
 })
 
-test("a touch screen begins with reading, and the switch is in the menu", async () => {
+test("a touch screen begins with reading, and the switch is in the foot", async () => {
   const { reviewer } = await bothSeated("저는 물류가 좋습니다.", {}, { hasTouch: true, isMobile: true, viewport: { width: 360, height: 740 } })
   assert.equal(await reviewer.page.locator(".cm-content").getAttribute("aria-readonly"), "true")
-  await openMenu(reviewer, "#menu")
-  await reviewer.page.locator("#menu-panel #mode label", { hasText: "Suggesting" }).click()
+  await assertFits(reviewer, "mode-in-foot")
+  await reviewer.page.locator("#text-counts-bar #mode label", { hasText: "Suggesting" }).click()
   await mayType(reviewer)
+  await reviewer.shot("mode-in-foot")
 })
 
 test("a comment on words with changes is about the text of the writer, and one on new words is the suggestion's remark", async () => {
@@ -360,16 +361,42 @@ test("a comment on words with changes is about the text of the writer, and one o
   await reviewer.waitForText("One 2 three four.")
 })
 
-test("the reviewer takes a suggestion back from its card", async () => {
+test("the reviewer takes a suggestion back from its card, and puts it in again with its reason", async () => {
   const { writer, reviewer } = await desk("One two three.")
   await reviewer.select("two")
   await reviewer.page.keyboard.type("2")
   await serverHas(writer, [["two", "2"]])
   const card = reviewer.page.locator("#cards .card").first()
   await card.click()
-  for (let press = 0; press < 2; press++) await card.getByRole("button", { name: /delete/i }).click()
+  await card.getByRole("button", { name: /^Add a reason/ }).click()
+  await card.locator(".review-form textarea:not(.prose)").fill("shorter")
+  await reviewer.page.keyboard.press("Control+Enter")
+  await writer.card("shorter").waitFor()
+  await card.getByRole("button", { name: /^Edit the reason/ }).waitFor()
+  await card.getByRole("button", { name: /delete/i }).click()
   await reviewer.waitForText("One two three.")
   await serverHas(writer, [])
+  await reviewer.page.locator("#toast").getByRole("button", { name: "Undo" }).click()
+  await reviewer.waitForText("One 2 three.")
+  await serverHas(writer, [["two", "2"]])
+  await writer.card("shorter").locator("ins", { hasText: "2" }).waitFor()
+})
+
+test("what the reviewer replaces in the panel of the search is suggested", async () => {
+  const { writer, reviewer } = await desk("The cat sat. A cat ran. My cat fell.")
+  const { page } = reviewer
+  await reviewer.select("The")
+  await page.keyboard.press("Control+f")
+  await page.locator(".find input").first().fill("cat")
+  await page.locator(".find-count").getByText("1 of 3").waitFor()
+  await page.locator(".find input").nth(1).fill("dog")
+  await page.locator(".find").getByRole("button", { name: "Replace", exact: true }).click()
+  await serverHas(writer, [["cat", "dog"]])
+  await page.getByRole("button", { name: "Replace all" }).click()
+  await serverHas(writer, [["cat", "dog"], ["cat", "dog"], ["cat", "dog"]])
+  await page.locator("#toast").getByRole("button", { name: "Undo" }).click()
+  await serverHas(writer, [["cat", "dog"]])
+  assert.equal(await writer.stored(), "The cat sat. A cat ran. My cat fell.")
 })
 
 test("the writer's edit of the very letters leaves them, and the next own key suggests on the new text", async () => {

@@ -39,6 +39,28 @@ test("T1 the writer types another letter in a quote: what the reviewer types bes
   assert.deepEqual(await struck(reviewer), ["저"])
 })
 
+test("the words of a suggestion whose quote the writer edited can be put in, and taken out again", async () => {
+  const { writer, reviewer } = await desk("저는 물류를 배웠습니다.", { locale: "ko-KR" })
+  await reviewer.select("물류를")
+  await reviewer.page.keyboard.insertText("유통을")
+  await writer.card("유통을").waitFor()
+  await caretBehind(writer, "물류")
+  await writer.page.keyboard.press("Backspace")
+  await writer.page.keyboard.insertText("품")
+  const card = writer.card("With these words")
+  await card.locator("del", { hasText: "물품를" }).waitFor()
+  await card.locator("ins", { hasText: "유통을" }).waitFor()
+  await card.click()
+  await writer.shot("card-put-in")
+  await card.getByRole("button", { name: /^Put these words in/ }).click()
+  await reviewer.waitForBase("저는 유통을 배웠습니다.")
+  await reviewer.waitForText("저는 유통을 배웠습니다.")
+  await serverHas(writer, [])
+  await writer.page.locator("#toast", { hasText: "The words are in the text." }).getByRole("button", { name: "Undo" }).click()
+  await reviewer.waitForBase("저는 물품를 배웠습니다.")
+  await serverHas(writer, [["물류를", "유통을"]])
+})
+
 test("T7 the writer deletes a letter of a quote and types it again: the reviewer reads what will be accepted", async () => {
   const { writer, reviewer } = await desk("저는 물류를 배웠습니다.")
   await reviewer.select("물류를")

@@ -64,13 +64,17 @@ class FakeReviews extends EventTarget {
 
 /** @param {import("node:test").TestContext} context */
 function desk(context) {
-  const editor = new EventTarget()
+  const steps = { undo: 0, redo: 0 }
+  const editor = Object.assign(new EventTarget(), { binding: { steps, endStep() {} } })
   const reviews = new FakeReviews()
   const store = { seated: true, state: { role: "writer" } }
   const decisions = new Decisions(.../** @type {[any, any, any]} */ ([editor, reviews, store]))
   decisions.start()
   context.after(() => decisions.stop())
-  const type = () => editor.dispatchEvent(new CustomEvent("edit", { detail: true }))
+  const type = () => {
+    steps.undo++
+    editor.dispatchEvent(new CustomEvent("edit", { detail: true }))
+  }
   /** Sends a decision. @param {string} id @returns {() => Promise<void>} its answer */
   const decide = (id) => {
     let answer = () => {}
@@ -85,7 +89,7 @@ function desk(context) {
       await decided
     }
   }
-  return { decisions, type, decide }
+  return { undoLetter: () => steps.undo--, decisions, type, decide }
 }
 
 /** Presses a key with Ctrl. @param {string} key @returns {Promise<boolean>} whether the text does not get it */
@@ -120,11 +124,13 @@ test("a decision that is taken back before its answer is taken back, whatever is
 })
 
 test("after a letter the key is the text's, though the decision is answered later", async (context) => {
-  const { decide, type } = desk(context)
+  const { decide, type, undoLetter } = desk(context)
   const answer = decide("first")
   type()
   await answer()
   assert.equal(await press("z"), false)
+  undoLetter()
+  assert.equal(await press("z"), true, "the letter is undone, and the decision is next")
 })
 
 test("decisions whose answers cross are taken back in the order in which they were sent", async (context) => {

@@ -47,16 +47,17 @@ test("one change of a part is drawn by its letters, several as the words from th
   ])
 })
 
-test("a replacement in an alphabet is drawn by whole words, a syllable of Hangul by itself", () => {
+test("a replacement in an alphabet is drawn by whole words, a syllable of Hangul by itself until the server has it", () => {
   /** @param {string} base @param {string} view @param {[number, number]} old @param {[number, number]} fresh */
-  const drawn = (base, view, old, fresh) => {
+  const drawn = (base, view, old, fresh, isAtRest = false) => {
     const change = { old: { from: old[0], to: old[1] }, new: { from: fresh[0], to: fresh[1] } }
-    const [only] = drawnChanges([change], [{ id: "a", start: 2, end: base.length - 2 }], { base: textOf(base), view: textOf(view) })
+    const [only] = drawnChanges([change], [{ id: "a", start: 2, end: base.length - 2, isAtRest }], { base: textOf(base), view: textOf(view) })
     return [base.slice(only?.old.from, only?.old.to), view.slice(only?.new.from, only?.new.to)]
   }
   assert.deepEqual(drawn("I had learned .", "I have understood .", [4, 12], [4, 16]), ["had learned", "have understood"])
   assert.deepEqual(drawn("I cat .", "I cats .", [5, 5], [5, 6]), ["", "s"], "an insertion")
   assert.deepEqual(drawn("저 물류가 .", "저 물류를 .", [4, 5], [4, 5]), ["가", "를"])
+  assert.deepEqual(drawn("저 물류가 .", "저 물류를 .", [4, 5], [4, 5], true), ["물류가", "물류를"], "once the server has it")
 })
 
 test("a batch that is too long is halved down to one item, and what is withdrawn comes first", () => {

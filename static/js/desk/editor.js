@@ -75,7 +75,7 @@ export class Editor extends EventTarget {
       event.preventDefault()
       this.focus()
     })
-    this.#find = new Find(binding.asOneStep && ((act) => binding.asOneStep?.(act) ?? (() => {})))
+    this.#find = new Find((act) => binding.asOneStep(act))
     const nonce = document.querySelector("meta[name=csp-nonce]")?.getAttribute("content") ?? ""
     /** @type {EditorView} */
     this.view = new EditorView({

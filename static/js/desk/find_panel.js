@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The panel that searches the text, for both roles, and replaces for the writer. The browser's own search
- * finds only the lines that the editor draws.
+ * The panel that searches the text and replaces in it, for both roles: what a reviewer replaces is a suggestion. The
+ * browser's own search finds only the lines that the editor draws.
  */
 
 import { showToast } from "../lib/announce.js"
@@ -41,7 +41,7 @@ class FindPanel {
   /** @type {import("./find_query.js").Match[]} */
   #matches = []
 
-  /** @param {EditorView} view @param {AsOneStep | null} asOneStep `null` where nothing may be replaced */
+  /** @param {EditorView} view @param {AsOneStep} asOneStep */
   constructor(view, asOneStep) {
     this.view = view
     this.asOneStep = asOneStep
@@ -69,7 +69,7 @@ class FindPanel {
     const replace = translatedButton("find.replace", {}, () => this.#replace())
     const every = translatedButton("find.replace.all", {}, () => this.#replaceAll())
     this.replacing = el("div", { class: "find-row" }, this.other, replace, every)
-    this.replacing.hidden = asOneStep === null || view.state.readOnly
+    this.replacing.hidden = view.state.readOnly
     const title = { "data-t-label": "find.title", "aria-label": t("find.title") }
     this.dom = el("div", { class: "find", role: "search", ...title }, find, this.replacing)
     this.#draw()
@@ -91,7 +91,7 @@ class FindPanel {
 
   /** @param {import("@codemirror/view").ViewUpdate} update */
   update(update) {
-    const mayReplace = this.asOneStep !== null && !update.state.readOnly
+    const mayReplace = !update.state.readOnly
     if (this.replacing.hidden === mayReplace) this.replacing.hidden = !mayReplace
     if (update.docChanged || update.selectionSet) this.#countSoon()
     this.anchor = update.changes.mapPos(this.anchor)
@@ -149,12 +149,12 @@ class FindPanel {
   }
 
   #replace() {
-    this.asOneStep?.(() => replaceNext(this.view))
+    this.asOneStep(() => replaceNext(this.view))
   }
 
   #replaceAll() {
     const count = matchesOf(this.query, this.view.state).length
-    if (this.asOneStep === null || count === 0) return
+    if (count === 0) return
     const before = this.view.state.doc
     const takeBack = this.asOneStep(() => replaceAll(this.view))
     if (this.view.state.doc === before) return
@@ -201,7 +201,7 @@ export class Find {
   /** The words of the last search. */
   #last = ""
 
-  /** @param {AsOneStep | null} asOneStep */
+  /** @param {AsOneStep} asOneStep */
   constructor(asOneStep) {
     const step = (/** @type {typeof findNext} */ command) => (/** @type {EditorView} */ view) =>
       searchPanelOpen(view.state) ? command(view) : this.open(view)

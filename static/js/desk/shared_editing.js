@@ -20,7 +20,9 @@ import { relativeAt } from "./positions.js"
  * @property {(served: string) => void} showServed
  * @property {() => void} endServed
  * @property {boolean} isServed whether the page shows a copy of the server's text in place of the shared one
- * @property {((act: () => void) => () => void) | null} asOneStep makes an edit one step of the undo history; the answer undoes it
+ * @property {(act: () => void) => () => void} asOneStep makes an edit one step of the undo history; the answer undoes it
+ * @property {{ undo: number, redo: number }} steps how many steps can be undone and redone
+ * @property {() => void} endStep the next edit begins a step
  * @property {() => void} stop
  */
 
@@ -83,6 +85,16 @@ export class SharedEditing {
     this.text.unobserve(this.#received)
     this.#undo.destroy()
     this.#rest?.stop()
+  }
+
+  /** How many steps can be undone and redone. */
+  get steps() {
+    return { undo: this.#undo.undoStack.length, redo: this.#undo.redoStack.length }
+  }
+
+  /** The next edit begins a step. */
+  endStep() {
+    this.#undo.stopCapturing()
   }
 
   /** Makes an edit one step of the undo history. @param {() => void} act @returns {() => void} undoes it, if it is still the last */

@@ -143,7 +143,8 @@ export class Shortcuts {
       }
       list.append(el("div", {}, el("dt", { text: t(name) }), keys))
     }
-    const heading = el("h2", { id: "keys-title", text: t("keys.title") })
+    // The list opens at its begin, not at the button below it.
+    const heading = el("h2", { id: "keys-title", tabindex: "-1", autofocus: "", text: t("keys.title") })
     const close = button(t("common.close"), {}, () => this.dialog.close())
     this.dialog.replaceChildren(heading, list, el("div", { class: "actions" }, close))
   }

@@ -90,7 +90,8 @@ export class TextCountsBar {
 
   #count() {
     this.editor.detectLanguage()
-    this.#continue(this.#counter.steps(this.editor.tree))
+    // Own suggestions count as those of others do: in the questions and beside the total.
+    this.#continue(this.#counter.steps(this.editor.baseTree))
   }
 
   /** Counts for a moment, and goes on when others had a turn. @param {Generator<void, Counts>} steps */
@@ -128,6 +129,7 @@ export class TextCountsBar {
     }
     byId("counts").replaceChildren(
       item(t("count.all"), number(counts.all), "all"),
+      ...(this.editor.baseTree === this.editor.tree ? [] : [item(t("count.suggested"), number(this.#counter.count(this.editor.tree).all), "suggested")]),
       item(t("count.solid"), number(counts.solid), "solid"),
       ...(isEnglish ? [item(t("count.words"), number(counts.words), "words")] : []),
       item("UTF-8", `${number(counts.utf8)} B`, "utf8"),

@@ -82,6 +82,8 @@ export class Problem extends Error {
     this.id = ""
     this.state = ""
     this.field = ""
+    /** That an imported text looks like. */
+    this.encoding = ""
     /** When to try again, in ms; 0: the server does not know. */
     this.retryAfter = 0
   }
@@ -121,7 +123,8 @@ export async function call(method, path, { body, version, bearer, signal, keepal
 /** The problem that an answer carries. @param {number} status @param {any} json the body, `null` if it is none */
 export function problemIn(status, json) {
   const name = String(json?.type ?? "").replace(/^.*\/problems\//, "")
-  return new Problem(status, name || "unknown", String(json?.detail ?? json?.title ?? ""), json?.deleted ?? null)
+  const problem = new Problem(status, name || "unknown", String(json?.detail ?? json?.title ?? ""), json?.deleted ?? null)
+  return Object.assign(problem, { encoding: String(json?.encoding ?? "") })
 }
 
 /** The rows of every page of a list. @param {string} path @param {string} rows their name in the answer */

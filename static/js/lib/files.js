@@ -17,6 +17,18 @@ export const IMPORT_BYTES_MAX = 16 * 1024 * 1024
 /** The extensions of an import. */
 export const EXTENSIONS = [".docx", ".md", ".markdown", ".txt", ".text"]
 
+/** The encodings of texts that are offered beside the one that the server guesses. */
+export const ENCODINGS = ["euc-kr", "windows-1252", "shift_jis", "gb18030", "big5", "windows-1251"]
+
+/** A text in an encoding, or `null` if its bytes are none in it. @param {ArrayBuffer} bytes @param {string} encoding by its name (WHATWG) */
+export function decoded(bytes, encoding) {
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes)
+  } catch {
+    return null
+  }
+}
+
 /** Bounds of the pause before the next request for an unfinished export, in ms. */
 const PAUSE = { least: 200, most: 10_000 }
 

@@ -21,7 +21,7 @@ import { nearest, WrittenDrafts } from "./written_drafts.js"
  * @typedef {object} Typed
  * @property {(selection: import("./highlights.js").Range) => string | null} suggestionIn the suggestion whose words are selected
  * @property {(review: string) => boolean} isInView whether the text contains its words
- * @property {(review: string) => Promise<void>} remove
+ * @property {(review: string) => Promise<() => Promise<string | null>>} remove answers what puts it in again, under the id that this answers
  * @property {() => Promise<void>} send sends what was typed
  * @property {(words: string) => boolean} insert puts words in at the caret, if they may be typed
  */
@@ -258,11 +258,39 @@ export class ReviewActions {
       this.reviews.drop(review.id)
     })
 
+  /** Whether the removal of a review can be undone: the words of others would be lost. @param {api.Review} review */
+  mayComeBack = ({ id, replies }) => replies.length === 0 && this.typed?.isInView(id) === true
+
   /** The text has its quotes again. @param {api.Review} review */
-  async #takeOut({ id }) {
-    await this.typed?.remove(id)
-    showToast(t("review.announce.deleted"))
+  async #takeOut(review) {
+    const putBack = await this.typed?.remove(review.id)
+    const undo = async () => {
+      const id = await putBack?.()
+      if (!id) showToast(t("decision.conflict"))
+      else if (review.body !== "") await this.#attempt(async () => this.#sent(await api.editReview(this.reviews.link, await api.review(this.reviews.link, id), { body: review.body })))
+    }
+    showToast(t("review.announce.deleted"), review.replies.length === 0 ? { text: t("common.undo"), act: () => void undo() } : undefined)
   }
+
+  /**
+   * Puts the words of a suggestion into its passage, which the writer has edited since, and resolves it.
+   *
+   * @param {api.Review} review
+   */
+  putIn = (review) =>
+    this.#attempt(async () => {
+      const changes = this.reviews.spotsOf(review.id).map(({ from, to, text }) => ({ from, to, insert: text ?? "" }))
+      const { view, binding } = this.editor
+      const before = view.state.doc
+      const takeBack = binding.asOneStep(() => view.dispatch({ changes, userEvent: "input.replace" }))
+      if (view.state.doc === before) return void showToast(t("state.full"))
+      this.reviews.apply(await api.decide(this.reviews.link, review, "resolve"))
+      const undo = () => {
+        takeBack()
+        void this.#reopen(review.id)
+      }
+      showToast(t("review.put-in.done"), { text: t("common.undo"), act: undo })
+    })
 
   /** @param {api.Review} review */
   copyWords = async ({ parts }) => {

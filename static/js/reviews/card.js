@@ -8,7 +8,7 @@
 
 import { button, el, initial, mayMoveFocus, once, onSubmit, pressTwice } from "../lib/dom.js"
 import { number, t, tCount, when } from "../lib/i18n.js"
-import { partsView } from "./diff_view.js"
+import { diffView, partsView } from "./diff_view.js"
 import { formKeys, grow, ReviewForm } from "./form.js"
 import { sayParts } from "./part_text.js"
 import { fitsForm, isSuggestion } from "./parts.js"
@@ -23,6 +23,7 @@ import { isSummary, quoteOf } from "./summary.js"
  * @typedef {"accept" | "reject" | "resolve" | "reopen"} Decision
  * @typedef {object} CardContext what a card needs to know beside its review
  * @property {AnchorState} state
+ * @property {string[] | null} texts the text in place of each changed quote of a suggestion, for the writer
  * @property {boolean} active
  * @property {boolean} unread whether the other user changed it since it was seen
  * @property {Role} role
@@ -36,12 +37,14 @@ import { isSummary, quoteOf } from "./summary.js"
  *
  * @typedef {object} CardActions each answers why it did not work, or `null`
  * @property {(review: Review, decision: Decision) => Promise<string | null>} decide
+ * @property {(review: Review) => Promise<string | null>} putIn puts the words of a suggestion into its changed passage
  * @property {(review: Review) => void} showPassage shows the guessed place of a passage
  * @property {(review: Review) => Promise<string | null>} takeBack
  * @property {(review: Review) => number} undoableSize
  * @property {(review: Review, body: string) => Promise<string | null>} reply
  * @property {(review: Review, written: Partial<import("./form.js").Written>) => Promise<string | null>} edit
  * @property {(review: Review) => Promise<string | null>} remove
+ * @property {(review: Review) => boolean} mayComeBack whether its removal can be undone
  * @property {(review: Review) => void} choose
  * @property {(review: Review) => Promise<void>} copyWords of a suggestion
  * @property {(review: Review) => Promise<string | null>} suggestHere puts the words of a suggestion in at the caret
@@ -84,8 +87,8 @@ export class ReviewCard {
 
   /** @param {Review} review @param {CardContext} context */
   update(review, context) {
-    const { state, active, unread, role, seated, undoable } = this.context
-    const isSame = review === this.review && active === context.active && state === context.state && unread === context.unread
+    const { state, texts, active, unread, role, seated, undoable } = this.context
+    const isSame = review === this.review && String(texts) === String(context.texts) && active === context.active && state === context.state && unread === context.unread
     if (isSame && role === context.role && seated === context.seated && undoable === context.undoable) return
     this.review = review
     this.context = context
@@ -164,7 +167,7 @@ export class ReviewCard {
     if (!this.isNear && !context.active && !hadFocus) return this.#drawWords()
     if (this.#content.nextSibling === null) this.element.replaceChildren(...this.#parts)
     this.#editing?.quoteChanged()
-    const drawn = JSON.stringify([review, context.state, context.undoable, context.seated, context.role, context.unread])
+    const drawn = JSON.stringify([review, context.state, context.texts, context.undoable, context.seated, context.role, context.unread])
     const focused = this.#actions.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : ""
     if (drawn !== this.#drawn) {
       this.#drawn = drawn
@@ -233,7 +236,8 @@ export class ReviewCard {
     // The diff of a suggestion shows the passage; a screen reader reads the whole of it first.
     const style = suggests ? "hidden" : shown ? "quote" : "quote quote-beside"
     if (quote !== "") parts.push(el("blockquote", { class: style, text: short }))
-    if (suggests && !(this.#editing && fitsForm(review))) parts.push(...partsView(review.parts))
+    if (context.texts) parts.push(...review.parts.map(({ text }, at) => diffView(context.texts?.[at] ?? "", text)))
+    else if (suggests && !(this.#editing && fitsForm(review))) parts.push(...partsView(review.parts))
     if (review.body !== "" && !this.#editing) parts.push(el("p", { class: "body", text: review.body }))
     const facts = [
       ...(1 < review.parts.length ? [t("review.parts", { count: number(review.parts.length) })] : []),
@@ -253,7 +257,8 @@ export class ReviewCard {
   }
 
   #changedText() {
-    const { state, writer } = this.context
+    const { state, texts, writer } = this.context
+    if (texts) return t("review.edited.now")
     if (this.#isOwnSuggestion && state === "edited") return t("suggesting.edited", { writer })
     if (this.#isOwnSuggestion && state === "orphaned") return t("suggesting.orphaned")
     return t(state === "edited" ? "review.edited" : state === "moved" ? "review.moved" : "review.orphaned")
@@ -277,7 +282,7 @@ export class ReviewCard {
     if (review.status !== "open") return this.#waysBack()
     if (!isSuggestion(review)) return [this.#decisionButton("resolve")]
     const isFound = context.state === "exact" || context.state === "moved"
-    const first = this.#decisionButton(isFound ? "accept" : "resolve")
+    const first = this.#decisionButton(isFound ? "accept" : context.texts ? "put-in" : "resolve")
     return [first, this.#decisionButton("reject", "button button-quiet")]
   }
 
@@ -292,9 +297,10 @@ export class ReviewCard {
     const { review, context } = this
     if (review.status !== "open" || review.author.id !== context.me) return []
     const style = "button button-quiet"
+    const edits = t(fitsForm(review) ? "review.edit" : review.body === "" ? "review.reason" : "review.reason.edit")
     return [
       ...(this.#isOwnSuggestion && (context.state === "orphaned" || context.state === "edited") ? this.#ownWords() : []),
-      button(t("review.edit"), { class: style, icon: "pen", label: actName(t("review.edit"), review) }, () => this.edit()),
+      button(edits, { class: style, icon: "pen", label: actName(edits, review) }, () => this.edit()),
       button(t("review.delete"), { class: style, label: actName(t("review.delete"), review) }, (event) => this.#remove(event)),
     ]
   }
@@ -310,17 +316,18 @@ export class ReviewCard {
     ]
   }
 
-  /** @param {Decision | "take-back"} decision */
+  /** @param {Decision | "take-back" | "put-in"} decision */
   #decisionButton(decision, style = "button") {
     const isBack = decision === "take-back"
     const words = t(isBack ? "decision.take-back" : `review.${decision}`)
     /** @type {{ icon?: "check" }} */
-    const sign = decision === "accept" || decision === "resolve" ? { icon: "check" } : {}
+    const sign = ["accept", "resolve", "put-in"].includes(decision) ? { icon: "check" } : {}
     const pressed = button(words, { class: style, label: actName(words, this.review), ...sign }, (event) => {
       event.stopPropagation()
       once(pressed, async () => {
         const { actions, review } = this
-        this.#note.textContent = await (isBack ? actions.takeBack(review) : actions.decide(review, decision))
+        const act = () => (isBack ? actions.takeBack(review) : decision === "put-in" ? actions.putIn(review) : actions.decide(review, decision))
+        this.#note.textContent = await act()
       })
     })
     pressed.dataset.decision = decision
@@ -360,8 +367,10 @@ export class ReviewCard {
   #remove(event) {
     event.stopPropagation()
     const words = t("review.delete.sure")
-    pressTwice(/** @type {HTMLButtonElement} */ (event.currentTarget), { words, label: actName(words, this.review) }, async () => {
+    const remove = async () => {
       this.#note.textContent = await this.actions.remove(this.review)
-    })
+    }
+    if (this.actions.mayComeBack(this.review)) return void remove()
+    pressTwice(/** @type {HTMLButtonElement} */ (event.currentTarget), { words, label: actName(words, this.review) }, remove)
   }
 }

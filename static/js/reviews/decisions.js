@@ -1,11 +1,10 @@
 // @ts-check
 /**
- * Decisions about suggestions that can be taken back: by the toast, by Ctrl Z while nothing was typed
- * since, and for a day by the card of a decided review. The toast of what was taken back, and the key of
- * the editor's redo, decide again.
+ * Decisions about suggestions that can be taken back: by the toast, by Ctrl Z, and for a day by the card
+ * of a decided review. The toast of what was taken back, and the key of the editor's redo, decide again.
  *
- * The server takes a decision back, with its text. The editor's own undo history knows only typing, so
- * the key goes to one of both and never to both.
+ * The server takes a decision back, with its text. The editor's own undo history knows only typing. So each
+ * decision has the number of steps of that history at its time, and the key goes to the later one of both.
  */
 
 import { showToast } from "../lib/announce.js"
@@ -19,16 +18,17 @@ import { isSuggestion } from "./parts.js"
 /**
  * @typedef {import("../lib/api.js").Review} Review
  * @typedef {import("../lib/api.js").Verdict} Verdict
- * @typedef {{ verdict: Verdict, ids: string[] }} TakenBack
+ * @typedef {{ verdict: Verdict, ids: string[], steps: number }} TakenBack `steps` of the editor that could be redone then
  * @typedef {{ text: number, moved: number }} Unsent suggestions left before the request, because their text had changed or moved
- * @typedef {{ id: string, answered?: Promise<unknown> }} Made a decision; its id is `""` until it is answered
+ * @typedef {{ id: string, steps?: number, answered?: Promise<unknown> }} Made a decision; its id is `""` until it is answered. `steps` of
+ *   the editor that could be undone then
  */
 
 /** Decisions that Ctrl Z takes back one after the other. */
 const UNDOABLE_MAX = 100
 
 export class Decisions {
-  /** In the order in which they were sent; nothing was typed since. @type {Made[]} */
+  /** In the order in which they were sent. @type {Made[]} */
   #undoable = []
   /** Taken back, and nothing was done since, the last one last. @type {TakenBack[]} */
   #redoable = []
@@ -87,7 +87,8 @@ export class Decisions {
   async during(decide) {
     const deciding = decide()
     /** @type {Made} */
-    const made = { id: "" }
+    const made = { id: "", steps: this.editor.binding.steps.undo }
+    this.editor.binding.endStep()
     made.answered = deciding.then((id) => (made.id = id ?? ""), () => undefined)
     this.#undoable = [...this.#undoable, made].slice(-UNDOABLE_MAX)
     await made.answered
@@ -185,12 +186,12 @@ export class Decisions {
   }
 
   /** @param {Made} made @param {number} edits the user's at the press @returns {Promise<string | null>} */
-  async #send({ id }, edits) {
+  async #send({ id, steps = 0 }, edits) {
     let failed = null
     this.#hideToast()
     const decided = this.reviews.all.filter(({ decision }) => decision?.id === id)
     /** @type {TakenBack} */
-    const undone = { verdict: decided[0]?.status === "rejected" ? "reject" : "accept", ids: decided.map(({ id }) => id) }
+    const undone = { verdict: decided[0]?.status === "rejected" ? "reject" : "accept", ids: decided.map(({ id }) => id), steps: this.editor.binding.steps.redo }
     try {
       await api.undoDecision(this.reviews.link, id)
       // The user may have typed before the answer.
@@ -201,7 +202,7 @@ export class Decisions {
       failed = undoErrorText(error)
       // A request that did not get through can be repeated.
       const isRepeatable = error instanceof api.Problem && ![404, 409].includes(error.status)
-      if (isRepeatable && edits === this.#edits) this.#undoable.push({ id })
+      if (isRepeatable && edits === this.#edits) this.#undoable.push({ id, steps })
     }
     this.#reading = this.reviews.read().catch(() => undefined)
     return failed
@@ -210,7 +211,6 @@ export class Decisions {
   /** @param {boolean} isOurs whether it came from this editor and not from the server */
   #edited(isOurs) {
     if (!isOurs) return
-    this.#undoable = []
     this.#redoable = []
     this.#edits++
     // From now on the key is for the text.
@@ -224,12 +224,10 @@ export class Decisions {
     const target = event.target instanceof HTMLElement ? event.target : document.body
     // A field undoes its own typing, and a dialog has the keyboard for itself.
     if (target.matches("input, textarea, select") || document.querySelector("dialog[open]")) return
-    const steps = key === "undo" ? this.#undoable : this.#redoable
-    if (steps.length === 0 && !this.#working) {
-      // The editor undoes a step of its own, which is then the one to redo.
-      if (key === "undo") this.#redoable = []
-      return
-    }
+    const last = (key === "undo" ? this.#undoable : this.#redoable).at(-1)
+    const steps = this.editor.binding.steps[key]
+    // The editor has a later step, or the only one.
+    if (last ? (last.steps ?? 0) < steps : !this.#working || 0 < steps) return
     event.preventDefault()
     event.stopImmediatePropagation()
     if (event.repeat) return

@@ -12,6 +12,7 @@ import { number, t } from "../lib/i18n.js"
 import { ReviewCard } from "./card.js"
 import { CardKeys } from "./card_keys.js"
 import { MarginTabs } from "./margin_tabs.js"
+import { isSuggestion } from "./parts.js"
 import { DRAFT, Placement } from "./placement.js"
 import { Sheet } from "./sheet.js"
 
@@ -238,8 +239,11 @@ export class Margin {
   /** @param {Review} review */
   #card(review) {
     const { role, me, link } = this.store.state
+    const state = review.status === "open" ? this.reviews.stateOf(review) : (review.anchor?.state ?? "exact")
+    const isChanged = role === "writer" && state === "edited" && isSuggestion(review)
     const context = {
-      state: review.status === "open" ? this.reviews.stateOf(review) : (review.anchor?.state ?? "exact"),
+      state,
+      texts: isChanged ? this.reviews.textsAt(review.id) : null,
       active: this.active === review.id,
       unread: this.unread.has(review),
       role: role ?? "reviewer",

@@ -191,6 +191,12 @@ export class Reviews extends EventTarget {
     return this.#isFound(id) && isWhole(this.#spots(id))
   }
 
+  /** The text in which a suggestion stands now, part by part; `null` if one of its parts stands nowhere. @param {string} id */
+  textsAt(id) {
+    const spots = this.#spots(id)
+    return this.#isFound(id) && spots.every(stands) ? spots.map((spot) => this.editor.baseTextIn(spot)) : null
+  }
+
   /** Whether a review stands nowhere, and has for so long that no paste or undo is to be expected. @param {string} id */
   isLost(id) {
     const review = this.#all.get(id)

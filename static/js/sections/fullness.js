@@ -24,6 +24,7 @@ const UNITS = /** @type {const} */ ({
   "euc-kr": { field: "euckr", counted: 1, custom: 1 },
   // The register of schools stores UTF-8 and ends a line by CR and LF.
   neis: { field: "utf8", counted: 1, custom: 2 },
+  words: { field: "words", counted: 0, custom: 0 },
 })
 
 /** @param {string} text @param {Unit} unit @param {LineBreak | null} [lineBreak] */

@@ -4,13 +4,14 @@
  *
  * A label alone proves nothing, because essays, contracts and answers have numbered lists, too. So each candidate
  * carries a level: 3 for a limit or a name (`문항`, `질문`, `항목`, `Q`), 2 for a demand or a question, 1 for a usual
- * topic, 0 for a label alone. A candidate without Hangul gets level 0.
+ * topic, 0 for a label alone. A candidate without Hangul gets level 3 for a limit of characters or words, else 0.
+ * A line without a label is a candidate if it is set off and ends with its limit.
  *
  * A heading continues on the lines directly below it up to its demand or limit, because forms wrap their
  * questions and put the limit on a line of its own. `chains.js` selects the headings among the candidates.
  */
 
-import { DEMAND, limitOf } from "./limits.js"
+import { ASKS, DEMAND, endsWithLimit, HANGUL, limitOf } from "./limits.js"
 
 /**
  * @typedef {{ style: string, number: number | null, isNamed: boolean, isAlone: boolean }} Label
@@ -28,12 +29,13 @@ const CANDIDATES_MAX = 1_000
 const CONTINUATION_MAX = 3
 
 /** The begin of a label. The check is cheap and rejects most lines. */
-const FIRST = /^\s*(?:\*\*|▶)?\s*[\d(①-⑳Ⅰ-ⅫqQ문질항#■□◆◇[<【〈]/u
+const FIRST = /^\s*(?:\*\*|▶)?\s*[\d(①-⑳Ⅰ-ⅫqQeEpPsS문질항에#■□◆◇[<【〈]/u
 const NAMED = [
   /^[[<【〈(]?\s*(?<name>문항|질문|항목)\s*0?(?<number>[1-9]\d?)(?:번)?(?![\p{L}\p{N}]|-\d)/u,
   /^[[<【〈(]?\s*0?(?<number>[1-9]\d?)번\s*(?<name>문항|질문|항목)(?![\p{L}\p{N}])/u,
   // A number without a mark behind it may be a quarter: `Q1 매출`.
   /^[[<【〈(]?\s*(?<name>Q)(?:uestion)?\s*\.?\s*0?(?<number>[1-9]\d?)\s*(?:[.):：\]>】〉]|[-–](?!\d)|$)/iu,
+  /^[[<【〈(]?\s*(?<name>Question|Essay|Prompt|Short\s+Answer|에세이)\s*[#.]?\s*0?(?<number>[1-9]\d?)\s*(?:[.):：\]>】〉(]|[-–—](?!\d)|$)/iu,
 ]
 /** Each style with its pattern; a style of signs is the sign for 1. @type {readonly (readonly [string, RegExp])[]} */
 const NUMBERED = [
@@ -46,7 +48,6 @@ const NUMBERED = [
 ]
 const MARKED = [/^(#{1,6})\s+\S/, /^([■□◆◇])\s*\S/u, /^([<〈【[])[^<>〈〉【】[\]="]+[>〉】\]]\s*(?:\([^()]*\))?\**$/u]
 
-const HANGUL = /[가-힣]/u
 const QUESTION = /\?["”’')\]\s*]*(?:\([^()]*\))?\s*$/u
 const TOPICS = [
   String.raw`지원\s?(?:동기|이유|사유)|입사\s?(?:동기|후)|포부|(?:학업|연구|진로)\s?계획`,
@@ -57,7 +58,9 @@ const TOPICS = [
 const TOPIC = new RegExp(TOPICS.join("|"), "u")
 const SENTENCE = /다[.!]?\s*$/u
 /** The begin of a note directly below a question: `(500자 이내)`, `※ 공백 포함 1,000자`. */
-const NOTE = /^\s*[([<【〈※*]+\s*(?:\d|공백|띄어쓰기|글자|분량|최소|최대|총|약)/u
+const NOTE = /^\s*[([<【〈※*]+\s*(?:\d|공백|띄어쓰기|글자|분량|최소|최대|총|약|max|min|up to|no more|at (?:most|least)|limit|word|character|approx|about|within)/iu
+/** A note without the word of a bound counts the answer above it. */
+const BOUND = /이내|이하|까지|미만|내외|최소|최대|제한|\b(?:max|min|up to|no more|at (?:most|least)|limit|or (?:less|fewer))/iu
 const LAST_BRACKET = /\s*[([<【〈][^()[\]]*[)\]】〉>][\s.*]*$/u
 
 /** @param {readonly string[]} lines @returns {Heading[]} in the order of the text */
@@ -65,7 +68,7 @@ export function candidatesIn(lines) {
   /** @type {Heading[]} */
   const candidates = []
   for (let at = 0; at < lines.length; at++) {
-    const label = labelOf(lines[at] ?? "")
+    const label = labelOf(lines[at] ?? "") ?? limitLabel(lines, at)
     if (!label) continue
     const candidate = headingAt(lines, at, label)
     candidates.push(candidate)
@@ -88,7 +91,7 @@ export function headingAt(lines, first, label = labelOf(lines[first] ?? "")) {
   // A title often stands directly above the first question.
   const isSetOff = isBlank(above) || (first === 1 && !SENTENCE.test(above ?? ""))
   const { style = "", number = null, isNamed = false } = label ?? {}
-  return { style, number, level: levelOf(evidence, isNamed || limit !== null), first, last, limit, isSetOff }
+  return { style, number, level: levelOf(evidence, isNamed, limit), first, last, limit, isSetOff }
 }
 
 /** Whether a line is empty to the eye, or is none. @param {string | undefined} line */
@@ -131,6 +134,19 @@ function markedLabel(text) {
   return style === undefined ? null : { style, number: null, isNamed: false, isAlone: false }
 }
 
+/**
+ * A line that is set off and ends with a limit, in it or in a note below it, needs no label.
+ *
+ * @param {readonly string[]} lines @param {number} at @returns {Label | null}
+ */
+function limitLabel(lines, at) {
+  const [above, line = "", below = ""] = [lines[at - 1], lines[at], lines[at + 1]]
+  const isSetOff = isBlank(above) || at === 1 || /(?:다|요|[.!?])["”’)]?\s*$/u.test(above ?? "")
+  if (!isSetOff || LINE_MAX < line.length || isBlank(line)) return null
+  const isAbove = NOTE.test(below) && BOUND.test(below) && !endsWithLimit(line) && !SENTENCE.test(line)
+  return endsWithLimit(isAbove ? `${line} ${below.trim()}` : line) ? { style: "", number: null, isNamed: false, isAlone: false } : null
+}
+
 /** @param {string} text @param {RegExpExecArray} label at its start */
 const isAlone = (text, [label]) => !/[\p{L}\p{N}]/u.test(text.slice(label.length))
 
@@ -144,7 +160,7 @@ function extentOf(lines, first) {
     const isNote = at === last + 1 && NOTE.test(line)
     if (isBlank(line) || LINE_MAX < line.length || (label && (label.number !== null || !isNote))) break
     const start = line.replace(LAST_BRACKET, "")
-    const isSentence = SENTENCE.test(start)
+    const isSentence = SENTENCE.test(start) || (!HANGUL.test(line) && /[.?!:)]\s*$/.test(text))
     const isEnd = start !== line && !isBlank(start) && !isSentence
     const added = !limit && (isNote || isEnd) ? limitOf(line) : null
     const whole = lines.slice(first, at + 1).join(" ")
@@ -164,13 +180,17 @@ function textAfter(lines, last) {
   return lines[at] ?? ""
 }
 
-/** @param {string} text @param {boolean} isExplicit */
-function levelOf(text, isExplicit) {
-  if (!HANGUL.test(text)) return 0
-  if (isExplicit) return 3
+/** @param {string} text @param {boolean} isNamed @param {import("./limits.js").Limit | null} limit */
+function levelOf(text, isNamed, limit) {
+  if (!HANGUL.test(text)) return limit && isEnglishLimit(text, isNamed, limit) ? 3 : 0
+  if (isNamed || limit) return 3
   if (DEMAND.test(text) || QUESTION.test(text)) return 2
   return TOPIC.test(text) && !SENTENCE.test(text) ? 1 : 0
 }
+
+/** Contracts and reports state bytes. @param {string} text @param {boolean} isNamed @param {import("./limits.js").Limit} limit */
+const isEnglishLimit = (text, isNamed, { unit }) =>
+  ["spaces", "no-spaces", "words"].includes(unit) && (isNamed || ASKS.test(text) || QUESTION.test(text) || endsWithLimit(text))
 
 /**
  * Drops the items of lists. A numbered heading needs a demand, a limit, a name or an empty line above it. A

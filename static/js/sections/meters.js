@@ -13,20 +13,22 @@ import { Decoration, EditorView, StateEffect, StateField, WidgetType } from "../
  * @typedef {import("./sections.js").Setting} Setting
  * @typedef {import("./sections.js").Range} Range
  * @typedef {(meter: HTMLElement, at: number) => void} Draw writes the figures of a section into its meter
+ * @typedef {(at: number) => void} Press opens the dialog of a section
  * @typedef {{ settings: readonly Setting[], headings: readonly Range[], drawn: import("@codemirror/view").DecorationSet }} Drawn
  */
 
 /** @type {import("@codemirror/state").StateEffectType<readonly Setting[]>} */
 export const setSettings = StateEffect.define()
-/** @type {import("@codemirror/state").StateEffectType<{ headings: readonly Range[], draw: Draw }>} */
+/** @type {import("@codemirror/state").StateEffectType<{ headings: readonly Range[], draw: Draw, press: Press | null }>} */
 export const setHeadings = StateEffect.define()
 
 class Meter extends WidgetType {
-  /** @param {number} at the index of the section @param {Draw} draw */
-  constructor(at, draw) {
+  /** @param {number} at the index of the section @param {Draw} draw @param {Press | null} press */
+  constructor(at, draw, press) {
     super()
     this.at = at
     this.draw = draw
+    this.press = press
   }
 
   /** @override @param {Meter} other */
@@ -36,7 +38,10 @@ class Meter extends WidgetType {
 
   /** @override */
   toDOM() {
-    const element = el("div", { class: "question-meter" }, meter(), el("span", { class: "question-count", "aria-hidden": "true" }))
+    // The keyboard has the menu and the foot.
+    const count = el(this.press ? "button" : "span", { class: "question-count", "aria-hidden": "true", ...(this.press ? { type: "button", tabindex: "-1" } : {}) })
+    count.addEventListener("click", () => this.press?.(Number(element.dataset.at)))
+    const element = el("div", { class: "question-meter" }, meter(), count)
     this.draw(element, this.at)
     return element
   }
@@ -49,12 +54,12 @@ class Meter extends WidgetType {
 
 const isHeading = Decoration.line({ class: "question" })
 
-/** @param {readonly Range[]} headings @param {Draw} draw @param {import("@codemirror/state").Text} text */
-function decorations(headings, draw, text) {
+/** @param {readonly Range[]} headings @param {Draw} draw @param {Press | null} press @param {import("@codemirror/state").Text} text */
+function decorations(headings, draw, press, text) {
   const ranges = headings.flatMap(({ from, to }, at) => {
     const [first, last] = [text.lineAt(from), text.lineAt(to)]
     const lines = Array.from({ length: last.number - first.number + 1 }, (_, line) => text.line(first.number + line))
-    const block = Decoration.widget({ widget: new Meter(at, draw), block: true, side: 1 })
+    const block = Decoration.widget({ widget: new Meter(at, draw, press), block: true, side: 1 })
     return [...lines.map((line) => isHeading.range(line.from)), block.range(last.to)]
   })
   return Decoration.set(ranges, true)
@@ -74,8 +79,8 @@ export const drawnSections = StateField.define({
     for (const effect of effects) {
       if (effect.is(setSettings)) value = { ...value, settings: effect.value }
       if (effect.is(setHeadings)) {
-        const { headings, draw } = effect.value
-        value = { ...value, headings, drawn: decorations(headings, draw, newDoc) }
+        const { headings, draw, press } = effect.value
+        value = { ...value, headings, drawn: decorations(headings, draw, press, newDoc) }
       }
     }
     return value

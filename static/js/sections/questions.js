@@ -41,6 +41,9 @@ export class Questions {
     this.document = document
     this.version = 0
     this.list = byId("questions")
+    this.isOwner = editor.role === "writer"
+    /** Opens the dialog of the limit, for the question of the caret. */
+    this.limit = () => {}
   }
 
   /** @param {AbortSignal} signal */
@@ -90,34 +93,35 @@ export class Questions {
 
   #find() {
     const { text, view } = this.editor
-    const sections = findSections(text, this.settings)
+    const written = this.#written()
+    const sections = this.#inView(written.sections)
     const before = view.state.field(drawnSections).headings
     const isSame = before.length === sections.length && sections.every(({ from, to }, at) => before[at]?.from === from && before[at]?.to === to)
     // The end of the composition begins the search again.
     if (!isSame && view.compositionStarted) return
     const accepted = this.#acceptedCounts(text, sections.length)
-    const written = this.#written(text, sections)
     this.#questions = sections.map((section, at) => {
       const fullness = fullnessOf(written.text, written.sections[at] ?? section)
       const count = accepted[at] ?? fullness.count
       return { section, fullness, accepted: count === fullness.count ? null : count }
     })
-    if (!isSame) view.dispatch({ effects: setHeadings.of({ headings: sections, draw: this.#drawMeter }) })
+    if (!isSame) view.dispatch({ effects: setHeadings.of({ headings: sections, draw: this.#drawMeter, press: this.isOwner ? this.#press : null }) })
     this.#draw()
   }
 
-  /**
-   * The text and its sections without the reader's own suggestions, if these change no heading.
-   *
-   * @param {string} text @param {Section[]} sections
-   */
-  #written(text, sections) {
-    const { baseTree, tree } = this.editor
-    if (baseTree === tree) return { text, sections }
+  /** The text without the reader's own suggestions, and its sections: the basis of all counts. */
+  #written() {
+    const { baseTree, tree, text } = this.editor
+    if (baseTree === tree) return { text, sections: findSections(text, this.settings) }
     const written = baseTree.toString()
     const settings = this.settings.map((setting) => ({ ...setting, at: this.editor.inBase({ from: setting.at, to: setting.at }).from }))
-    const found = findSections(written, settings)
-    return found.length === sections.length ? { text: written, sections: found } : { text, sections }
+    return { text: written, sections: findSections(written, settings) }
+  }
+
+  /** @param {Section[]} sections of the base */
+  #inView(sections) {
+    if (this.editor.baseTree === this.editor.tree) return sections
+    return sections.map((section) => ({ ...this.editor.inView(section), body: this.editor.inView(section.body) }))
   }
 
   /** The counts with all open suggestions accepted, if they change no heading. @param {string} text @param {number} sections */
@@ -149,8 +153,9 @@ export class Questions {
       fill(line, question.fullness)
       const figures = el("span", { class: "figures" }, ...figuresOf(question, true))
       link.append(el("span", { class: "question-number", text: t("question.number", { number: number(at + 1) }) }), line, figures)
-      link.dataset.over = String(question.fullness.state === "over")
-      link.addEventListener("click", () => this.#show(at))
+      link.dataset.over = String(question.fullness.state === "over" || isOverAccepted(question))
+      // The question of the caret is in view already.
+      link.addEventListener("click", () => (link.ariaCurrent === "true" && this.isOwner ? this.limit() : this.#show(at)))
       return el("li", {}, link)
     })
     this.list.replaceChildren(...items)
@@ -185,6 +190,12 @@ export class Questions {
     line.setAttribute("aria-valuetext", count.textContent ?? "")
   }
 
+  /** The limit of a question is set at its meter. @param {number} at */
+  #press = (at) => {
+    this.#show(at)
+    this.limit()
+  }
+
   /** Brings a question into view, with the caret at its answer. @param {number} at */
   #show(at) {
     // An edit may be younger than the last search.
@@ -206,12 +217,23 @@ function fill(line, { count, limit, state }) {
 
 /** @param {Question} question @param {boolean} [isBrief] without the unit @returns {Node[]} */
 function figuresOf({ section, fullness: { count, limit, state }, accepted }, isBrief = false) {
-  const isBytes = section.unit !== "spaces" && section.unit !== "no-spaces"
-  const unit = isBrief ? "" : t(isBytes ? "count.short.bytes" : "count.short.characters")
+  const unit = isBrief ? "" : t(section.unit === "words" ? "count.unit.words" : section.unit.endsWith("spaces") ? "count.short.characters" : "count.short.bytes")
   const all = limit === null ? t("question.count", { count: number(count), unit }) : t("count.target.value", { count: number(count), target: number(limit), unit })
   const [first = "", ...rest] = all.trim().split(number(count))
   const nodes = [document.createTextNode(first), el("b", { text: number(count) }), document.createTextNode(rest.join(number(count)))]
   const over = state === "over" && limit !== null ? [el("em", { text: t("question.over", { over: number(count - limit), unit }).replace("  ", " ") })] : []
-  const suggested = accepted === null || isBrief ? [] : [el("span", { class: "question-accepted", text: t("question.accepted", { count: number(accepted) }) })]
+  if (accepted === null || limit === null) return [...nodes, ...over, ...(accepted === null || isBrief ? [] : suggestedOf(accepted))]
+  const isOver = limit < accepted && state !== "over"
+  if (isBrief) return [...nodes, ...over, ...(isOver ? [el("em", { text: t("question.accepted.over", { over: number(accepted - limit) }) })] : [])]
+  const suggested = suggestedOf(accepted, isOver)
   return [...nodes, ...over, ...suggested]
 }
+
+/** @param {number} accepted @param {boolean} [isOver] above the limit */
+const suggestedOf = (accepted, isOver = false) => [
+  document.createTextNode(" "),
+  el("span", { class: "question-accepted", "data-over": String(isOver), text: t("question.accepted", { count: number(accepted) }) }),
+]
+
+/** Whether the suggestions take an answer above its limit. @param {Question} question */
+const isOverAccepted = ({ accepted, fullness: { limit } }) => accepted !== null && limit !== null && limit < accepted

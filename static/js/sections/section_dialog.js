@@ -19,6 +19,7 @@ import { Y } from "../lib/vendor.js"
 const UNITS = /** @type {const} */ ({
   spaces: "count.unit.all",
   "no-spaces": "count.unit.solid",
+  words: "count.unit.words",
   "euc-kr": "count.unit.euckr",
   utf8: "count.unit.utf8",
   neis: "question.unit.neis",
@@ -67,6 +68,7 @@ export class SectionDialog {
     }, { signal })
     this.not.addEventListener("change", () => this.#draw(), { signal })
     this.entry.addEventListener("click", () => this.open(), { signal })
+    this.questions.limit = () => this.open()
   }
 
   /** Opens for the question of the caret; outside of one, for the line of the caret. */

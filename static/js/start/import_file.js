@@ -7,9 +7,9 @@
  */
 
 import { Problem } from "../lib/api.js"
-import { byId, say } from "../lib/dom.js"
+import { byId, el, say } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { EXTENSIONS, importFile, refusalOf } from "../lib/files.js"
+import { decoded, ENCODINGS, EXTENSIONS, importFile, refusalOf } from "../lib/files.js"
 import { i18n, number, t, tCount } from "../lib/i18n.js"
 import { storeInTab } from "../lib/preferences.js"
 
@@ -20,6 +20,9 @@ import { storeInTab } from "../lib/preferences.js"
  * @property {() => void} stayed nothing was opened: shows the user who has signed in for it
  * @property {() => void} open shows the form
  */
+
+/** So much of a text is shown, in UTF-16 units. */
+const PREVIEW = 300
 
 export class ImportFile {
   #form = byId("file", HTMLFormElement)
@@ -34,8 +37,11 @@ export class ImportFile {
   #go = byId("file-go", HTMLButtonElement)
   #cancel = byId("file-cancel", HTMLButtonElement)
   #drop = byId("drop-hint")
+  #encodings = byId("file-encoding")
   /** The file of the user, until it is a document. @type {File | null} */
   #file = null
+  /** The file in UTF-8, by the encoding that the user chooses. @type {(() => File) | null} */
+  #text = null
   /** The upload under way. @type {AbortController | null} */
   #work = null
   #wasTried = false
@@ -70,7 +76,8 @@ export class ImportFile {
   /** After a way back from the document that was made. */
   #forget() {
     this.#work = null
-    this.#file = null
+    this.#file = this.#text = null
+    this.#encodings.replaceChildren()
     say(this.#status)
     this.#draw()
   }
@@ -106,6 +113,8 @@ export class ImportFile {
     const [file] = files
     if (!file || this.#work !== null) return
     this.#wasTried = false
+    this.#encodings.replaceChildren()
+    this.#text = null
     say(this.#status)
     const isOne = files.length === 1
     this.#file = isOne ? file : null
@@ -129,7 +138,7 @@ export class ImportFile {
     this.#cancel.focus()
     try {
       await this.page.enter()
-      const { id, import: changes } = await importFile(file, { signal: work.signal, sent: (share) => this.#sent(file, share) })
+      const { id, import: changes } = await importFile(this.#text?.() ?? file, { signal: work.signal, sent: (share) => this.#sent(file, share) })
       if (changes) storeInTab(`galley.imported.${id}`, changesSentence(changes))
       location.assign(`/d/${encodeURIComponent(id)}`)
     } catch (error) {
@@ -142,8 +151,34 @@ export class ImportFile {
     }
   }
 
+  /**
+   * Asks for the encoding of a text, with its begin as it would read: the user chooses, and the page sends the text in UTF-8.
+   *
+   * @param {File} file @param {string} guess of the server
+   */
+  async #ask(file, guess) {
+    const bytes = await file.arrayBuffer()
+    const names = [...new Set([guess === "ISO-2022" ? "iso-2022-jp" : guess.toLowerCase(), ...ENCODINGS])]
+    const texts = new Map(names.flatMap((name) => [decoded(bytes, name)].flatMap((text) => (text === null ? [] : [[name, text]]))))
+    const [first] = texts.keys()
+    if (first === undefined || this.#file !== file) return
+    const preview = el("p", { class: "file-preview", id: "file-preview" })
+    const choice = el("select", { "aria-describedby": "file-preview" }, ...[...texts.keys()].map((name) => el("option", { value: name, text: ENCODING_NAMES[name] ?? name })))
+    const show = () => (preview.textContent = texts.get(choice.value)?.trim().slice(0, PREVIEW) ?? "")
+    choice.addEventListener("change", show)
+    show()
+    const label = el("label", {}, el("span", { "data-t": "import.encoding", text: t("import.encoding") }), choice)
+    this.#encodings.replaceChildren(label, preview)
+    this.#text = () => new File([texts.get(choice.value) ?? ""], file.name, { type: "text/plain" })
+    say(this.#error)
+    say(this.#status, () => t("import.encoding.ask", { name: file.name }))
+    this.#draw()
+    choice.focus()
+  }
+
   /** @param {File} file @param {unknown} error */
   #fail(file, error) {
+    if (error instanceof Problem && error.encoding !== "") return void this.#ask(file, error.encoding)
     const isLost = error instanceof Problem && error.status === 0
     say(this.#status)
     const { name } = file
@@ -171,12 +206,26 @@ export class ImportFile {
   #draw() {
     const isBusy = this.#work !== null
     this.#track.hidden = !isBusy
+    this.#encodings.hidden = isBusy || this.#text === null
     this.#choose.hidden = isBusy
     this.#cancel.hidden = !isBusy
     this.#go.hidden = isBusy || this.#file === null
-    this.#go.textContent = t(this.#wasTried ? "import.again" : "import.go")
+    this.#go.textContent = t(this.#text ? "import.encoding.go" : this.#wasTried ? "import.again" : "import.go")
     this.#name.textContent = this.#file === null || isBusy ? "" : t("import.chosen", { name: this.#file.name, size: sizeOf(this.#file.size) })
   }
+}
+
+/** The names of encodings, each with its language. @type {Readonly<Record<string, string>>} */
+const ENCODING_NAMES = {
+  "euc-kr": "한국어 (EUC-KR, CP949)",
+  "windows-1252": "Latin (windows-1252)",
+  shift_jis: "日本語 (Shift_JIS)",
+  "euc-jp": "日本語 (EUC-JP)",
+  "iso-2022-jp": "日本語 (ISO-2022-JP)",
+  gbk: "简体中文 (GBK)",
+  gb18030: "简体中文 (GB18030)",
+  big5: "繁體中文 (Big5)",
+  "windows-1251": "Кириллица (windows-1251)",
 }
 
 /** How the document differs from its file; empty if it does not. @param {import("../lib/files.js").Changes} changes */

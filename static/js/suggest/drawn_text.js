@@ -5,7 +5,7 @@
  * @typedef {import("./entries.js").Suggestion} Suggestion
  * @typedef {import("../reviews/word_diff.js").Range} Range
  * @typedef {import("../reviews/word_diff.js").HunkPosition} HunkPosition
- * @typedef {{ id: string, start: number, end: number }} Spot of a part in the base
+ * @typedef {{ id: string, start: number, end: number, isAtRest?: boolean }} Spot of a part in the base; at rest the server has it as it is
  * @typedef {Record<"base" | "view", Pick<import("../lib/vendor.js").Text, "sliceString">>} Texts
  * @typedef {HunkPosition & { id: string | null }} Change drawn as one: `old` in the base and `new` in the view
  */
@@ -14,6 +14,9 @@
 const LETTERS = /(?:(?!\p{Script=Hangul}|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana})[\p{L}\p{N}\p{M}'’])+/u
 const WORD_START = new RegExp(`^${LETTERS.source}`, "u")
 const WORD_END = new RegExp(`${LETTERS.source}$`, "u")
+/** The same of any script, as the writer's page draws a suggestion. */
+const ANY_START = /^[\p{L}\p{N}\p{M}'’]+/u
+const ANY_END = /[\p{L}\p{N}\p{M}'’]+$/u
 /** Old words longer than this are folded, in UTF-16 units. */
 const FOLDED_FROM = 400
 /** How much of folded words is shown, in UTF-16 units. */
@@ -35,12 +38,13 @@ export function foldedText(text) {
   return `${signs(head)}${middle.replaceAll("\n", "¶\n")}${signs(tail)}${isLong ? " …" : ""}`
 }
 
-/** The parts of suggestions that meet a range of the base, in order. @param {readonly Suggestion[]} suggestions @param {Range} range */
+/** The parts of suggestions that meet a range of the base, in order. @param {readonly (Suggestion & Partial<import("./entries.js").Progress>)[]} suggestions @param {Range} range */
 export function partsNear(suggestions, { from, to }) {
   /** @type {Spot[]} */
   const spots = []
-  for (const { id, parts } of suggestions) {
-    for (const { start, end } of parts) if (start <= to && from <= end) spots.push({ id, start, end })
+  for (const { id, parts, state, isTouched } of suggestions) {
+    const isAtRest = state === "stored" && !isTouched
+    for (const { start, end } of parts) if (start <= to && from <= end) spots.push({ id, start, end, isAtRest })
   }
   return spots.sort((one, other) => one.start - other.start || one.end - other.end)
 }
@@ -59,7 +63,8 @@ export function partAt(spots, at) {
 
 /**
  * The changes as they are drawn: letters, where one spot of a part changed, and words from the first to the last change
- * where several did. Letters of both texts in turn are hard to read, and so is a half of a word in an alphabet.
+ * where several did. Letters of both texts in turn are hard to read, and so is a half of a word in an alphabet. Once the
+ * server has a part, its words are whole in every script.
  *
  * @param {readonly HunkPosition[]} hunks in order @param {readonly Spot[]} spots in order @param {Texts} texts
  * @returns {Change[]}
@@ -85,13 +90,14 @@ export function drawnChanges(hunks, spots, texts) {
   return drawn
 }
 
-/** Widens a replacement to whole words of its part. @param {Change} change @param {Spot | undefined} spot @param {Texts} texts */
+/** Widens a replacement, and at rest each change, to whole words of its part. @param {Change} change @param {Spot | undefined} spot @param {Texts} texts */
 function widen({ old, new: fresh }, spot, { base, view }) {
   const isReplaced = old.from < old.to && fresh.from < fresh.to
-  if (!isReplaced || !spot || spot.end < old.to || FOLDED_FROM < spot.end - spot.start) return
+  if (!spot || !(isReplaced || spot.isAtRest) || spot.end < old.to || FOLDED_FROM < spot.end - spot.start) return
   const words = [base.sliceString(old.from, old.to), view.sliceString(fresh.from, fresh.to)]
-  const left = words.some((text) => WORD_START.test(text)) ? lengthOf(WORD_END, base.sliceString(spot.start, old.from)) : 0
-  const right = words.some((text) => WORD_END.test(text)) ? lengthOf(WORD_START, base.sliceString(old.to, spot.end)) : 0
+  const [start, end] = spot.isAtRest ? [ANY_START, ANY_END] : [WORD_START, WORD_END]
+  const left = words.some((text) => start.test(text)) ? lengthOf(end, base.sliceString(spot.start, old.from)) : 0
+  const right = words.some((text) => end.test(text)) ? lengthOf(start, base.sliceString(old.to, spot.end)) : 0
   old.from -= left
   fresh.from -= left
   old.to += right

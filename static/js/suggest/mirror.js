@@ -30,8 +30,8 @@ const COMPOSING_MAX = 5_000
 /** The undo history of the reviewer: own edits alone. */
 const keys = [
   { key: "Mod-z", run: undo, preventDefault: true },
-  { key: "Mod-y", mac: "Mod-Shift-z", run: redo, preventDefault: true },
-  { linux: "Ctrl-Shift-z", run: redo, preventDefault: true },
+  { key: "Mod-y", run: redo, preventDefault: true },
+  { key: "Mod-Shift-z", run: redo, preventDefault: true },
 ]
 
 /**
@@ -41,7 +41,7 @@ const keys = [
  * @implements {Binding}
  */
 export class Mirror extends EventTarget {
-  asOneStep = null
+  steps = { undo: 0, redo: 0 }
   /** @type {Suggesting | null} */
   #model = null
   /** @type {EditorView | null} */
@@ -94,6 +94,15 @@ export class Mirror extends EventTarget {
     this.text.unobserve(this.#observe)
     this.#rest?.stop()
     window.clearTimeout(this.#timer)
+  }
+
+  endStep() {}
+
+  /** Makes an edit one step of the undo history. @param {() => void} act @returns {() => void} undoes it, if it is still the last */
+  asOneStep(act) {
+    act()
+    const { doc } = this.view.state
+    return () => void (doc === this.view.state.doc && undo(this.view))
   }
 
   /** @param {Transaction} change */

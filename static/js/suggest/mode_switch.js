@@ -37,12 +37,12 @@ export class ModeSwitch {
     drawWith([this.store], () => this.#draw(), signal)
   }
 
-  /** In a narrow window the switch stands first in the menu: the bar has no room. @param {AbortSignal} signal */
+  /** In a narrow window the switch stands in the foot: the bar has no room. @param {AbortSignal} signal */
   #placed(signal) {
     const narrow = window.matchMedia("(max-width: 899px)")
     const mark = document.createComment("")
     this.element.before(mark)
-    const move = () => (narrow.matches ? byId("menu-panel").prepend(this.element) : mark.after(this.element))
+    const move = () => (narrow.matches ? byId("sheet-open").before(this.element) : mark.after(this.element))
     narrow.addEventListener("change", move, { signal })
     move()
   }

@@ -156,9 +156,17 @@ export class ReviewerPage {
 
   /** The author takes a suggestion back. @param {string} review */
   async remove(review) {
+    const { parts = [] } = this.own?.model?.suggestions.find(({ id }) => id === review) ?? {}
+    const retained = { id: "", version: null, parts: parts.flatMap((part) => this.sender?.placed(part) ?? []) }
     this.own?.remove(review)
     this.#typed()
     await this.sender?.send()
+    return async () => {
+      if (!this.#entered(retained)) return null
+      await this.sender?.send()
+      const placed = placedParts(this.mirror.text, retained)?.[0]
+      return this.own?.model?.suggestions.find((one) => one.parts.some(({ start, text }) => start === placed?.start && text === placed.text))?.id ?? null
+    }
   }
 
   /** Puts words in at the caret, if they may be typed. @param {string} words */

@@ -31,11 +31,11 @@ async fn sections_are_delivered_on_two_servers_and_follow_their_headings() {
     );
     let body = json!({ "sections": [
         { "title": "1. 지원동기 (500자)", "limit": 700, "floor": 500, "unit": "no-spaces" },
-        { "title": "성격", "at": at("성격"), "line_break": 2, "question": false },
+        { "title": "성격", "at": at("성격"), "unit": "words", "line_break": 2, "question": false },
     ] });
     let first = json!([
         { "title": "1. 지원동기 (500자)", "at": at("1."), "limit": 700, "floor": 500, "unit": "no-spaces" },
-        { "title": "성격", "at": at("2."), "line_break": 2, "question": false },
+        { "title": "성격", "at": at("2."), "unit": "words", "line_break": 2, "question": false },
     ]);
     let set = cluster.one.call(&desk.writer, "PUT", &path(&desk), Some(body.clone())).await;
     let tag = set.etag.clone().expect("a tag");
@@ -119,7 +119,7 @@ async fn g12_a_section_that_is_invalid_is_a_typed_problem_and_nothing_is_stored(
         json!({ "title": "2. 성격", "limit": 0 }),
         json!({ "title": "2. 성격", "limit": 5, "floor": 6 }),
         json!({ "title": "2. 성격", "line_break": 3 }),
-        json!({ "title": "2. 성격", "unit": "words" }),
+        json!({ "title": "2. 성격", "unit": "letters" }),
         json!({ "title": "2. 성격", "at": "***" }),
         json!({ "title": "2. 성격", "at": -1 }),
         json!({ "title": "2. 성격", "color": "red" }),
