@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The main roads of the pages: the browser tests of a run without `--all`, by file and the beginning of their names. Each
- * language, size and scheme, and all else, runs with `--all`.
+ * size and scheme, and all else, runs with `--all`.
  */
 
 /** @type {Readonly<Record<string, readonly string[]>>} */

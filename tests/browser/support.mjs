@@ -43,7 +43,7 @@ export function withGalley({ per = "file", settings = {} } = {}) {
 }
 
 /** The folder of a failed test; `tests/run` names its own. @param {string} name */
-const failureOf = (name) => {
+export const failureOf = (name) => {
   const file = basename(process.argv[1] ?? "").split(".")[0] ?? ""
   return join(process.env.GALLEY_FAILURES ?? "target/failures", `${file}-${name}`.replaceAll(/[^\w가-힣.-]+/g, "_").slice(0, 120))
 }
@@ -65,8 +65,7 @@ export async function replaceGalley(server) {
 export async function bothSeated(text, ofWriter = {}, ofReviewer = ofWriter, names = ["김민수", "이서연"]) {
   const [writer, reviewer] = [await browser.newUser(galley, ofWriter), await browser.newUser(galley, ofReviewer)]
   await writer.begin(names[0], text)
-  await reviewer.follow(await writer.invite(), names[1])
-  await reviewer.seated()
+  await reviewer.join(writer, names[1])
   return { writer, reviewer }
 }
 

@@ -8,7 +8,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test"
 
 
 import { Browser, drawn, freePort, Galley, Redis, timersRun, User } from "./harness.mjs"
-import { assertAccessible } from "./support.mjs"
+import { assertAccessible, failureOf } from "./support.mjs"
 
 /**
  * A renewal, a silence, a grace or the end of a lease takes minutes here, and a test waits for fifteen
@@ -40,7 +40,8 @@ beforeEach(async () => {
   redis = await Redis.start()
   loadBalancer = await LoadBalancer.open()
 })
-afterEach(async () => {
+afterEach(async (test) => {
+  if (!(/** @type {any} */ (test).passed)) await browser.report(failureOf(test.name))
   await browser.clear()
   loadBalancer.close()
   await two.end("SIGKILL")
