@@ -22,7 +22,7 @@ import { SHORT } from "./long_tests.mjs"
 import { Results } from "./results.mjs"
 
 /** The files that take longest. At the end of a run a long file runs alone. @type {readonly string[]} */
-const LONGEST = ["axe", "suggesting", "margin", "states", "decisions", "deciding", "partners", "bin", "fuzz", "keyboard_people", "unsaved", "collaboration", "offers"]
+const LONGEST = ["axe", "talk", "fuzz", "states", "suggesting", "text_and_window", "editor", "partners", "margin", "find_print", "offers", "collaboration", "error_states", "clock"]
 
 const { values, positionals } = parseArgs({
   options: {
