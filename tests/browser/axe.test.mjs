@@ -56,13 +56,14 @@ async function review(reviewer) {
 }
 
 /**
- * Shows the states of a table one after the other, and runs axe in the looks of each.
+ * Shows the states of a table one after the other, and runs axe in the looks of each: without own ones in half of them, and
+ * the next state, which has most of its elements, in the other half.
  *
  * @param {User} user
  * @param {readonly (readonly [string, (user: User) => Promise<unknown>, (typeof ALL)?])[]} states
  */
 async function each(user, states) {
-  for (const [name, show, looks] of states) {
+  for (const [at, [name, show, looks = ALL.filter((_, look) => (look + at) % 2 === 0)]] of states.entries()) {
     await show(user)
     await assertAccessibleIn(user, name, looks)
   }

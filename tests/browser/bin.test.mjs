@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * A deleted document: its open pages, the bin of the start page, revoked links of the admin page, and unknown
- * addresses; at 360 px and 1280×720, in both languages.
+ * addresses; at 360 px and 1280×720.
  */
 
 import assert from "node:assert/strict"
@@ -35,108 +35,95 @@ async function startPage(writer) {
   return page
 }
 
-/** A writer and a reviewer in one document. @param {string} locale */
-const two = (locale) => bothSeated("Soon gone.", { locale }, { locale }, ["Kim", "Lee"])
+/** A writer and a reviewer in one document. @param {import("./harness.mjs").UserOptions} [options] */
+const two = (options = {}) => bothSeated("Soon gone.", options, {}, ["Kim", "Lee"])
 
-const words = {
-  "en-GB": {
-    own: /You deleted this document at \d\d:\d\d\. It stays in your bin for 30 days\./,
-    other: /Kim deleted this document at \d\d:\d\d\. It stays in the bin of Kim for 30 days\./,
-    saved: /is saved/,
-    remove: /^Delete: Soon gone/,
-    copy: "Copy the text",
-    restore: "Restore the document",
-  },
-  "ko-KR": {
-    own: /\d\d:\d\d에 이 문서를 삭제하셨습니다\. 30일 동안 휴지통에 보관됩니다\./,
-    other: /Kim님이 \d\d:\d\d에 이 문서를 삭제했습니다\. Kim님의 휴지통에 30일 동안 보관됩니다\./,
-    saved: /모두 저장되었습니다/,
-    remove: /^삭제: Soon gone/,
-    copy: "글 복사",
-    restore: "문서 복원",
-  },
+const said = {
+  own: /You deleted this document at \d\d:\d\d\. It stays in your bin for 30 days\./,
+  other: /Kim deleted this document at \d\d:\d\d\. It stays in the bin of Kim for 30 days\./,
+  saved: /is saved/,
+  remove: /^Delete: Soon gone/,
+  copy: "Copy the text",
+  restore: "Restore the document",
 }
 
-for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
-  test(`s1-4: the pages of a deleted document name the deletion, offer the text and never call it saved (${locale})`, async () => {
-    const said = words[locale]
-    const { writer, reviewer } = await two(locale)
-    const list = await startPage(writer)
-    await list.getByRole("button", { name: said.remove }).click()
-    for (const [user, sentence] of /** @type {const} */ ([[writer, said.own], [reviewer, said.other]])) {
-      await user.notice.getByText(sentence).waitFor()
-      assert.equal(await user.page.getByText(said.saved).count(), 0)
-      assert.equal(await user.page.locator("#saved").textContent(), "")
-      assert.equal(await user.page.locator("#invite").isVisible(), false)
-      const own = user.page.locator("#seat-badges li", { hasText: locale === "ko-KR" ? "(나)" : "(you)" })
-      assert.match((await own.textContent()) ?? "", locale === "ko-KR" ? /나감/ : /left/, "n-10: nobody is empty")
-      const copied = await user.copied(() => user.notice.getByRole("button", { name: said.copy }).click())
-      assert.equal(copied, "Soon gone.")
-      const restores = await user.notice.getByRole("button", { name: said.restore }).count()
-      assert.equal(restores, user === writer ? 1 : 0)
-      await looks(user, `bin-${user === writer ? "own" : "other"}-${locale}`)
-    }
-    // The same sentence after a reload.
-    for (const [user, sentence] of /** @type {const} */ ([[writer, said.own], [reviewer, said.other]])) {
-      user.page.on("dialog", (dialog) => dialog.accept())
-      await user.page.reload()
-      await user.page.locator("#entry-dialog").getByText(sentence).waitFor()
-      assert.equal(await user.page.getByText(said.saved).count(), 0)
-      await looks(user, `bin-reloaded-${user === writer ? "own" : "other"}-${locale}`)
-    }
-    assert.equal(await reviewer.page.getByRole("button", { name: said.restore }).count(), 0)
-    await writer.page.getByRole("button", { name: said.restore }).click()
-    await writer.seated()
-    await writer.waitForText("Soon gone.")
-    await reviewer.page.reload()
-    await reviewer.seated()
-    await reviewer.waitForText("Soon gone.")
-  })
-}
+test("s1-4: the pages of a deleted document name the deletion, offer the text and never call it saved", async () => {
+  const { writer, reviewer } = await two()
+  const list = await startPage(writer)
+  await list.getByRole("button", { name: said.remove }).click()
+  for (const [user, sentence] of /** @type {const} */ ([[writer, said.own], [reviewer, said.other]])) {
+    await user.notice.getByText(sentence).waitFor()
+    assert.equal(await user.page.getByText(said.saved).count(), 0)
+    assert.equal(await user.page.locator("#saved").textContent(), "")
+    assert.equal(await user.page.locator("#invite").isVisible(), false)
+    const own = user.page.locator("#seat-badges li", { hasText: "(you)" })
+    assert.match((await own.textContent()) ?? "", /left/, "n-10: nobody is empty")
+    const copied = await user.copied(() => user.notice.getByRole("button", { name: said.copy }).click())
+    assert.equal(copied, "Soon gone.")
+    const restores = await user.notice.getByRole("button", { name: said.restore }).count()
+    assert.equal(restores, user === writer ? 1 : 0)
+    await looks(user, `bin-${user === writer ? "own" : "other"}`)
+  }
+  // The same sentence after a reload.
+  for (const [user, sentence] of /** @type {const} */ ([[writer, said.own], [reviewer, said.other]])) {
+    user.page.on("dialog", (dialog) => dialog.accept())
+    await user.page.reload()
+    await user.page.locator("#entry-dialog").getByText(sentence).waitFor()
+    assert.equal(await user.page.getByText(said.saved).count(), 0)
+    await looks(user, `bin-reloaded-${user === writer ? "own" : "other"}`)
+  }
+  assert.equal(await reviewer.page.getByRole("button", { name: said.restore }).count(), 0)
+  await writer.page.getByRole("button", { name: said.restore }).click()
+  await writer.seated()
+  await writer.waitForText("Soon gone.")
+  await reviewer.page.reload()
+  await reviewer.seated()
+  await reviewer.waitForText("Soon gone.")
+})
 
-for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
-  test(`n-9: a paused tab learns of the deletion when it is in use again (${locale})`, async () => {
-    const said = words[locale]
-    const { writer } = await two(locale)
-    const second = await writer.page.context().newPage()
-    await second.goto(writer.page.url())
-    // Its text is shown from then on, and read again every 15 s: a deletion must not wait for that.
-    await second.locator("#notice .button-strong").click()
-    await second.locator("#saved[data-kind=saved]").waitFor()
-    await writer.notice.waitFor()
-    await until(() => writer.page.evaluate(() => document.body.dataset.served === "true"), "the paused tab shows the text")
-    const list = await startPage(writer)
-    await list.getByRole("button", { name: said.remove }).click()
-    await second.locator("#notice").getByText(said.own).waitFor()
-    assert.equal(await writer.notice.getByText(said.own).count(), 0, "no event reaches the paused tab")
-    const begun = Date.now()
-    await writer.page.evaluate(() => window.dispatchEvent(new Event("focus")))
-    await writer.notice.getByText(said.own).waitFor()
-    assert.ok(Date.now() - begun < 10_000, "at once")
-    assert.equal(await writer.page.getByText(said.saved).count(), 0)
-    assert.equal(await writer.copied(() => writer.notice.getByRole("button", { name: said.copy }).click()), "Soon gone.")
-    await writer.notice.getByRole("button", { name: said.restore }).click()
-    await writer.seated()
-    await writer.waitForText("Soon gone.")
-  })
-}
+test("n-9: a paused tab learns of the deletion when it is in use again", async () => {
+  const { writer } = await two()
+  const second = await writer.page.context().newPage()
+  await second.goto(writer.page.url())
+  // Its text is shown from then on, and read again every 15 s: a deletion must not wait for that.
+  await second.locator("#notice .button-strong").click()
+  await second.locator("#saved[data-kind=saved]").waitFor()
+  await writer.notice.waitFor()
+  await until(() => writer.page.evaluate(() => document.body.dataset.served === "true"), "the paused tab shows the text")
+  const list = await startPage(writer)
+  await list.getByRole("button", { name: said.remove }).click()
+  await second.locator("#notice").getByText(said.own).waitFor()
+  assert.equal(await writer.notice.getByText(said.own).count(), 0, "no event reaches the paused tab")
+  const begun = Date.now()
+  await writer.page.evaluate(() => window.dispatchEvent(new Event("focus")))
+  await writer.notice.getByText(said.own).waitFor()
+  assert.ok(Date.now() - begun < 10_000, "at once")
+  assert.equal(await writer.page.getByText(said.saved).count(), 0)
+  assert.equal(await writer.copied(() => writer.notice.getByRole("button", { name: said.copy }).click()), "Soon gone.")
+  await writer.notice.getByRole("button", { name: said.restore }).click()
+  await writer.seated()
+  await writer.waitForText("Soon gone.")
+})
 
 test("n-9: a paused tab of a document that is in no bin reports the deletion, also while it is not in use", async () => {
   await replaceGalley(await Galley.start({ GALLEY_LIMITS__BIN_RETENTION: "0s" }))
-  const { writer } = await two("en-GB")
+  const { writer } = await two({ hasClock: true })
   const second = await writer.page.context().newPage()
   await second.goto(writer.page.url())
   await second.locator("#notice .button-strong").click()
   await second.locator("#saved[data-kind=saved]").waitFor()
+  await until(() => writer.page.evaluate(() => document.body.dataset.served === "true"), "the paused tab shows the text")
   const list = await startPage(writer)
-  await list.getByRole("button", { name: words["en-GB"].remove }).click()
+  await list.getByRole("button", { name: said.remove }).click()
   await list.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
+  // It reads the text again every 15 s.
+  await writer.page.clock.fastForward(15_000)
   await writer.notice.getByText("This document was deleted.").waitFor()
   assert.equal(await writer.page.getByText("is saved").count(), 0)
 })
 
 test("s1-4: the open page of a deleted document restores it, with what was unsaved", async () => {
-  const { writer } = await two("en-GB")
+  const { writer } = await two()
   const list = await startPage(writer)
   await list.getByRole("button", { name: /^Delete: Soon gone/ }).click()
   await writer.notice.getByRole("button", { name: "Restore the document" }).press("Enter")
@@ -224,78 +211,62 @@ test("without a bin the start page asks before it deletes for ever", async () =>
   assert.equal(await writer.page.getByText("is saved").count(), 0)
 })
 
-for (const [locale, line, go] of /** @type {const} */ ([
-  ["en-GB", "Something you wrote is kept in this browser only and not saved yet.", "Open and put back"],
-  ["ko-KR", "쓰신 글 일부가 이 브라우저에만 있고 아직 저장되지 않았습니다.", "열어서 되살리기"],
-])) {
-  test(`s2-22: unsaved edits have a line of their own on the start page, which puts them back (${locale})`, async () => {
-    const writer = await browser.newUser(galley, { locale })
-    const { page } = writer
-    await writer.begin("Kim", "Begun.")
-    page.on("dialog", (dialog) => dialog.accept())
-    await galley.end("SIGKILL")
-    await page.locator(".cm-content").click()
-    await page.keyboard.press("Control+End")
-    await page.keyboard.type(" More.")
-    await writer.notice.waitFor()
-    await until(async () => (await journaledEdits(writer)) === " More.".length, "the journal has the edits")
-    await page.goto("about:blank")
-    await galley.run()
-    await page.goto(galley.url)
-    const row = page.locator("#mine .row")
-    await row.locator(".row-unsaved").getByText(line).waitFor()
-    const color = await row.locator(".row-unsaved").evaluate((element) => getComputedStyle(element).color)
-    assert.notEqual(color, await row.locator(".quiet").first().evaluate((element) => getComputedStyle(element).color))
-    await looks(writer, `bin-unsaved-${locale}`)
-    await row.getByRole("link", { name: go }).press("Enter")
-    await writer.seated()
-    await writer.waitForText("Begun. More.")
-    await page.locator("#saved[data-kind=saved]").waitFor()
-  })
-}
+test("s2-22: unsaved edits have a line of their own on the start page, which puts them back", async () => {
+  const writer = await browser.newUser(galley)
+  const { page } = writer
+  await writer.begin("Kim", "Begun.")
+  page.on("dialog", (dialog) => dialog.accept())
+  await galley.end("SIGKILL")
+  await page.locator(".cm-content").click()
+  await page.keyboard.press("Control+End")
+  await page.keyboard.type(" More.")
+  await writer.notice.waitFor()
+  await until(async () => (await journaledEdits(writer)) === " More.".length, "the journal has the edits")
+  await page.goto("about:blank")
+  await galley.run()
+  await page.goto(galley.url)
+  const row = page.locator("#mine .row")
+  await row.locator(".row-unsaved").getByText("Something you wrote is kept in this browser only and not saved yet.").waitFor()
+  const color = await row.locator(".row-unsaved").evaluate((element) => getComputedStyle(element).color)
+  assert.notEqual(color, await row.locator(".quiet").first().evaluate((element) => getComputedStyle(element).color))
+  await looks(writer, "bin-unsaved")
+  await row.getByRole("link", { name: "Open and put back" }).press("Enter")
+  await writer.seated()
+  await writer.waitForText("Begun. More.")
+  await page.locator("#saved[data-kind=saved]").waitFor()
+})
 
-for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
-  test(`the admin page shows titles, explains its terms and revokes a link (${locale})`, async () => {
-    const said = {
-      "en-GB": { revoke: "Revoke link: Soon gone., Kim", yes: "Revoke the link", done: "was revoked", fence: "Fence", lost: /withdrawn/ },
-      "ko-KR": { revoke: "링크 취소: Soon gone., Kim", yes: "링크 취소하기", done: "취소했습니다", fence: "소유권 번호", lost: /취소/ },
-    }[locale]
-    const { writer, reviewer } = await two(locale)
-    const admin = await browser.newUser(galley, { locale })
-    const { page } = admin
-    await page.goto(`${galley.url}/admin`)
-    await page.locator("#token").fill(galley.adminToken)
-    await page.keyboard.press("Enter")
-    await until(async () => (await page.locator("#rows").getByText("Soon gone.").count()) === 2, "both seats are listed")
-    await page.locator("#columns").getByText(said.fence).waitFor()
-    await openMenu({ page }, ".legend")
-    await page.locator("p.quiet", { hasText: said.fence.toLowerCase() }).first().waitFor()
-    await looks(admin, `bin-admin-${locale}`)
-    await page.getByRole("button", { name: said.revoke }).click()
-    await page.getByRole("dialog").getByText("Soon gone.").waitFor()
-    await assertAccessible(admin, "the question")
-    await page.getByRole("dialog").getByRole("button", { name: said.yes }).click()
-    await page.locator("#toast").getByText(said.done).waitFor()
-    for (const user of [writer, reviewer]) await user.notice.getByText(said.lost).waitFor()
-    await until(async () => (await page.locator("#rows tr").count()) === 0, "the seats are free")
-  })
-}
+test("the admin page shows titles, explains its terms and revokes a link", async () => {
+  const { writer, reviewer } = await two()
+  const admin = await browser.newUser(galley)
+  const { page } = admin
+  await page.goto(`${galley.url}/admin`)
+  await page.locator("#token").fill(galley.adminToken)
+  await page.keyboard.press("Enter")
+  await until(async () => (await page.locator("#rows").getByText("Soon gone.").count()) === 2, "both seats are listed")
+  await page.locator("#columns").getByText("Fence").waitFor()
+  await openMenu({ page }, ".legend")
+  await page.locator("p.quiet", { hasText: "fence" }).first().waitFor()
+  await looks(admin, "bin-admin")
+  await page.getByRole("button", { name: "Revoke link: Soon gone., Kim" }).click()
+  await page.getByRole("dialog").getByText("Soon gone.").waitFor()
+  await assertAccessible(admin, "the question")
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke the link" }).click()
+  await page.locator("#toast").getByText("was revoked").waitFor()
+  for (const user of [writer, reviewer]) await user.notice.getByText("withdrawn").waitFor()
+  await until(async () => (await page.locator("#rows tr").count()) === 0, "the seats are free")
+})
 
-for (const [locale, heading, go] of /** @type {const} */ ([
-  ["en-GB", "There is no page at this address.", "Go to the start page"],
-  ["ko-KR", "이 주소에는 페이지가 없습니다.", "첫 화면으로 가기"],
-])) {
-  test(`an unknown address is a page with a way on (${locale})`, async () => {
-    const user = await browser.newUser(galley, { locale })
-    const { page } = user
-    const response = await page.goto(`${galley.url}/nonsense/here`)
-    assert.equal(response?.status(), 404)
-    await page.getByRole("heading", { name: heading }).waitFor()
-    assert.equal(await page.getByRole("heading").count(), 1)
-    await looks(user, `bin-unknown-${locale}`)
-    await page.emulateMedia({ colorScheme: "dark" })
-    await assertAccessible(user, "dark")
-    await page.getByRole("link", { name: go }).press("Enter")
-    await page.locator("#ways").waitFor()
-  })
-}
+test("an unknown address is a page with a way on", async () => {
+  const user = await browser.newUser(galley)
+  const { page } = user
+  const response = await page.goto(`${galley.url}/nonsense/here`)
+  assert.equal(response?.status(), 404)
+  await page.getByRole("heading", { name: "There is no page at this address." }).waitFor()
+  assert.equal(await page.getByRole("heading").count(), 1)
+  await looks(user, "bin-unknown")
+  await page.emulateMedia({ colorScheme: "dark" })
+  await assertAccessible(user, "dark")
+  await page.getByRole("link", { name: "Go to the start page" }).press("Enter")
+  await page.locator("#ways").waitFor()
+})

@@ -84,64 +84,49 @@ test("parts of suggestions are drawn in the text: old words, then new ones, and 
   assert.equal(await writer.copied(() => writer.page.keyboard.press("Control+c")), TEXT)
 })
 
-for (const [locale, says] of /** @type {const} */ ([
-  ["en-GB", {
-    first: "Suggestion 1 of 3: “물류가” becomes “물류를”. Alt Enter accepts.",
-    second: "Suggestion 1 of 2: “특히” deleted. Alt Enter accepts.",
-    last: "That was the last suggestion.",
-    none: "There is no suggestion here.",
-  }],
-  ["ko-KR", {
-    first: "제안 3건 가운데 1번째: “물류가” 대신 “물류를”. Alt Enter 키를 누르면 반영됩니다.",
-    second: "제안 2건 가운데 1번째: “특히” 삭제. Alt Enter 키를 누르면 반영됩니다.",
-    last: "마지막 제안이었습니다.",
-    none: "여기에는 제안이 없습니다.",
-  }],
-])) {
-  test(`Alt Enter accepts the suggestion at the caret and goes on, Ctrl Z takes it back (${locale})`, async () => {
-    const { writer, reviewer } = await table({ locale })
-    const { page } = writer
-    await listen(writer)
-    await writer.seated()
-    await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ quote: "특히 ", text: "" }] }, { changes: [{ after: "One", text: " very" }] })
-    await draws(writer, "-물류가- +물류를+ -특히 - + very+")
-    // Away from a suggestion the key goes to the first one behind the caret, or to the first of all.
-    await page.locator(".cm-content").focus()
-    await page.keyboard.press("Control+End")
-    await page.keyboard.press("Alt+Enter")
-    await hears(writer, says.first)
-    assert.equal(await writer.text(), TEXT)
-    await page.keyboard.press("Alt+Enter")
-    await writer.waitForText(TEXT.replace("물류가", "물류를"))
-    // The next one has the caret, in the text.
-    await hears(writer, says.second)
-    assert.equal(await caret(writer), "|")
-    await page.keyboard.press("Control+z")
-    await writer.waitForText(TEXT)
-    await draws(writer, "-물류가- +물류를+ -특히 - + very+")
+test("Alt Enter accepts the suggestion at the caret and goes on, Ctrl Z takes it back", async () => {
+  const { writer, reviewer } = await table({ locale: "ko-KR" })
+  const { page } = writer
+  await listen(writer)
+  await writer.seated()
+  await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ quote: "특히 ", text: "" }] }, { changes: [{ after: "One", text: " very" }] })
+  await draws(writer, "-물류가- +물류를+ -특히 - + very+")
+  // Away from a suggestion the key goes to the first one behind the caret, or to the first of all.
+  await page.locator(".cm-content").focus()
+  await page.keyboard.press("Control+End")
+  await page.keyboard.press("Alt+Enter")
+  await hears(writer, "제안 3건 가운데 1번째: “물류가” 대신 “물류를”. Alt Enter 키를 누르면 반영됩니다.")
+  assert.equal(await writer.text(), TEXT)
+  await page.keyboard.press("Alt+Enter")
+  await writer.waitForText(TEXT.replace("물류가", "물류를"))
+  // The next one has the caret, in the text.
+  await hears(writer, "제안 2건 가운데 1번째: “특히” 삭제. Alt Enter 키를 누르면 반영됩니다.")
+  assert.equal(await caret(writer), "|")
+  await page.keyboard.press("Control+z")
+  await writer.waitForText(TEXT)
+  await draws(writer, "-물류가- +물류를+ -특히 - + very+")
 
-    // Rejected, the text stays as it is; a gap is accepted.
-    await caretBehind(writer, "저는 ")
-    await page.keyboard.press("Alt+Shift+Enter")
-    await draws(writer, "-특히 - + very+")
-    await until(async () => (await caret(writer)) === "|", "the caret is at the next")
-    await page.keyboard.press("Alt+Shift+Enter")
-    await draws(writer, "+ very+")
-    await until(async () => (await caret(writer)).endsWith("One|"), "the caret is at the gap")
-    await page.keyboard.press("Alt+Enter")
-    await writer.waitForText(TEXT.replace("One", "One very"))
-    await reviewer.waitForText(TEXT.replace("One", "One very"))
-    await hears(writer, says.last)
-    await page.keyboard.press("Alt+i")
-    await hears(writer, says.none)
-    // Ctrl Z takes back one decision after the other.
-    for (const wanted of ["+ very+", "-특히 - + very+", "-물류가- +물류를+ -특히 - + very+"]) {
-      await page.keyboard.press("Control+z")
-      await draws(writer, wanted)
-    }
-    await writer.waitForText(TEXT)
-  })
-}
+  // Rejected, the text stays as it is; a gap is accepted.
+  await caretBehind(writer, "저는 ")
+  await page.keyboard.press("Alt+Shift+Enter")
+  await draws(writer, "-특히 - + very+")
+  await until(async () => (await caret(writer)) === "|", "the caret is at the next")
+  await page.keyboard.press("Alt+Shift+Enter")
+  await draws(writer, "+ very+")
+  await until(async () => (await caret(writer)).endsWith("One|"), "the caret is at the gap")
+  await page.keyboard.press("Alt+Enter")
+  await writer.waitForText(TEXT.replace("One", "One very"))
+  await reviewer.waitForText(TEXT.replace("One", "One very"))
+  await hears(writer, "마지막 제안이었습니다.")
+  await page.keyboard.press("Alt+i")
+  await hears(writer, "여기에는 제안이 없습니다.")
+  // Ctrl Z takes back one decision after the other.
+  for (const wanted of ["+ very+", "-특히 - + very+", "-물류가- +물류를+ -특히 - + very+"]) {
+    await page.keyboard.press("Control+z")
+    await draws(writer, wanted)
+  }
+  await writer.waitForText(TEXT)
+})
 
 test("a suggestion with two parts is accepted at once, and taken back at once", async () => {
   const { writer, reviewer } = await table()
@@ -224,53 +209,48 @@ test("a newer version of a suggestion redraws its part alone, also beside a comp
   assert.ok(order?.includes("좋습니다.한국 정말."), order ?? "")
 })
 
-for (const [locale, said] of /** @type {const} */ ([
-  ["en-GB", { accepted: "As if accepted", original: "Original", shown: "Suggestions shown", back: "Show suggestions", note: "all 3 suggestions", hidden: "3 suggestions are not shown" }],
-  ["ko-KR", { accepted: "모두 반영한 글", original: "원래 글", shown: "제안 표시", back: "제안 표시하기", note: "3건을 모두 반영한 모습", hidden: "제안 3건을 본문에 표시하지 않았습니다" }],
-])) {
-  test(`the text is shown as if accepted, and without suggestions (${locale})`, async () => {
-    const { writer, reviewer } = await table({ locale })
-    const { page } = writer
-    await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ quote: ".\n\n특히", text: ". 특히" }] }, { changes: [{ after: "One", text: " very" }] })
-    await draws(writer, "-물류가- +물류를+ -.¶- -¶- -특히- +. 특히+ + very+")
-    await openMenu({ page }, "#margin-more")
-    await page.locator("#view").getByLabel(said.accepted, { exact: true }).check()
-    const accepted = TEXT.replace("물류가", "물류를").replace(".\n\n특히", ". 특히").replace("One", "One very")
-    const shown = () =>
-      page.locator(".cm-line").evaluateAll((lines) =>
-        lines.map((line) => {
-          const copy = /** @type {HTMLElement} */ (line.cloneNode(true))
-          for (const caret of copy.querySelectorAll(".peer-caret")) caret.remove()
-          return copy.textContent
-        }).join("\n"))
-    await until(async () => (await shown()) === accepted, "all is shown as accepted", shown)
-    await page.locator("#view-note", { hasText: said.note }).waitFor()
-    await page.keyboard.press("Escape")
-    await assertAccessible(writer, "as if accepted")
-    // It is read-only, and says so.
-    await page.locator(".cm-content").focus()
-    await page.keyboard.press("Control+End")
-    await page.keyboard.type("x")
-    await page.keyboard.press("Backspace")
-    await page.locator("#toast", { hasText: said.note }).waitFor()
-    assert.equal(await shown(), accepted)
-    await page.keyboard.press("Control+a")
-    assert.equal(await writer.copied(() => page.keyboard.press("Control+c")), accepted)
+test("the text is shown as if accepted, and without suggestions", async () => {
+  const { writer, reviewer } = await table({})
+  const { page } = writer
+  await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ quote: ".\n\n특히", text: ". 특히" }] }, { changes: [{ after: "One", text: " very" }] })
+  await draws(writer, "-물류가- +물류를+ -.¶- -¶- -특히- +. 특히+ + very+")
+  await openMenu({ page }, "#margin-more")
+  await page.locator("#view").getByLabel("As if accepted", { exact: true }).check()
+  const accepted = TEXT.replace("물류가", "물류를").replace(".\n\n특히", ". 특히").replace("One", "One very")
+  const shown = () =>
+    page.locator(".cm-line").evaluateAll((lines) =>
+      lines.map((line) => {
+        const copy = /** @type {HTMLElement} */ (line.cloneNode(true))
+        for (const caret of copy.querySelectorAll(".peer-caret")) caret.remove()
+        return copy.textContent
+      }).join("\n"))
+  await until(async () => (await shown()) === accepted, "all is shown as accepted", shown)
+  await page.locator("#view-note", { hasText: "all 3 suggestions" }).waitFor()
+  await page.keyboard.press("Escape")
+  await assertAccessible(writer, "as if accepted")
+  // It is read-only, and says so.
+  await page.locator(".cm-content").focus()
+  await page.keyboard.press("Control+End")
+  await page.keyboard.type("x")
+  await page.keyboard.press("Backspace")
+  await page.locator("#toast", { hasText: "all 3 suggestions" }).waitFor()
+  assert.equal(await shown(), accepted)
+  await page.keyboard.press("Control+a")
+  assert.equal(await writer.copied(() => page.keyboard.press("Control+c")), accepted)
 
-    await page.keyboard.press("Control+Alt+v")
-    await until(async () => (await shown()) === TEXT.replace("\n\n", "\n\n"), "the text is shown as it is", shown)
-    await page.locator("#view-note", { hasText: said.hidden }).waitFor()
-    assert.equal(await drawn(writer), "")
-    // A count stays, and so do the cards.
-    assert.match(await page.locator("#tab-open").innerText(), /3/)
-    await page.keyboard.press("Control+End")
-    await page.keyboard.type("!")
-    await writer.waitForText(`${TEXT}!`)
-    await page.locator("#view-note").getByRole("button", { name: said.back }).click()
-    await draws(writer, "-물류가- +물류를+ -.¶- -¶- -특히- +. 특히+ + very+")
-    await page.locator("#view-note").waitFor({ state: "hidden" })
-  })
-}
+  await page.keyboard.press("Control+Alt+v")
+  await until(async () => (await shown()) === TEXT.replace("\n\n", "\n\n"), "the text is shown as it is", shown)
+  await page.locator("#view-note", { hasText: "3 suggestions are not shown" }).waitFor()
+  assert.equal(await drawn(writer), "")
+  // A count stays, and so do the cards.
+  assert.match(await page.locator("#tab-open").innerText(), /3/)
+  await page.keyboard.press("Control+End")
+  await page.keyboard.type("!")
+  await writer.waitForText(`${TEXT}!`)
+  await page.locator("#view-note").getByRole("button", { name: "Show suggestions" }).click()
+  await draws(writer, "-물류가- +물류를+ -.¶- -¶- -특히- +. 특히+ + very+")
+  await page.locator("#view-note").waitFor({ state: "hidden" })
+})
 
 test("axe reports nothing beside suggestions, the bar at the caret and the other views", async () => {
   const { writer, reviewer } = await table()

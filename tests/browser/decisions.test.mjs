@@ -13,6 +13,7 @@ withGalley()
 
 const WIDE = { width: 1280, height: 720 }
 const NARROW = { width: 360, height: 740 }
+const LOOKS = /** @type {const} */ ([["ko-KR", "wide", WIDE], ["en-GB", "narrow", NARROW]])
 
 const SAID = {
   "en-GB": {
@@ -122,37 +123,37 @@ async function assertToastOnTop(user) {
   await until(isOnTop, "the toast is seen")
 }
 
-for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
-  for (const [size, viewport] of Object.entries({ wide: WIDE, narrow: NARROW })) {
-    test(`S1-3: an accepted suggestion is taken back with its text (${locale}, ${size})`, async () => {
-      const { writer, reviewer, said } = await table(locale, viewport, "저는 성실한 사람입니다. One plain sentence.")
-      await suggest(reviewer, [["성실한", "꾸준한"], ["plain", "clear"]])
-      const typed = "저는 성실한 사람입니다. One plain sentence. typed"
-      await typeAtEnd(writer, " typed")
-      await writer.waitForText(typed)
+for (const [locale, size, viewport] of LOOKS) {
+  test(`S1-3: an accepted suggestion is taken back with its text (${locale}, ${size})`, async () => {
+    const { writer, reviewer, said } = await table(locale, viewport, "저는 성실한 사람입니다. One plain sentence.")
+    await suggest(reviewer, [["성실한", "꾸준한"], ["plain", "clear"]])
+    const typed = "저는 성실한 사람입니다. One plain sentence. typed"
+    await typeAtEnd(writer, " typed")
+    await writer.waitForText(typed)
 
-      // By the key, while nothing was typed since. The typed text stays.
-      await decide(writer, "for 성실한", "accept")
-      await writer.waitForText(typed.replace("성실한", "꾸준한"))
-      await toast(writer).getByText(said.accepted, { exact: true }).waitFor()
-      assert.equal(await toast(writer).getAttribute("role"), "status")
-      await toast(writer).getByRole("button", { name: said.undo }).waitFor()
-      await assertToastOnTop(writer)
-      await writer.shot(`decision-toast-${locale}-${size}`)
-      await writer.page.keyboard.press("Control+z")
-      await toast(writer).getByText(said.undone).waitFor()
-      await writer.waitForText(typed)
-      await reviewer.waitForBase(typed)
-      await writer.card("for 성실한").waitFor({ state: "attached" })
-      await reviewer.card("for 성실한").waitFor()
+    // By the key, while nothing was typed since. The typed text stays.
+    await decide(writer, "for 성실한", "accept")
+    await writer.waitForText(typed.replace("성실한", "꾸준한"))
+    await toast(writer).getByText(said.accepted, { exact: true }).waitFor()
+    assert.equal(await toast(writer).getAttribute("role"), "status")
+    await toast(writer).getByRole("button", { name: said.undo }).waitFor()
+    await assertToastOnTop(writer)
+    await writer.shot(`decision-toast-${locale}-${size}`)
+    await writer.page.keyboard.press("Control+z")
+    await toast(writer).getByText(said.undone).waitFor()
+    await writer.waitForText(typed)
+    await reviewer.waitForBase(typed)
+    await writer.card("for 성실한").waitFor({ state: "attached" })
+    await reviewer.card("for 성실한").waitFor()
 
-      // By the button of the toast.
-      await decide(writer, "for 성실한", "accept")
-      await writer.waitForText(typed.replace("성실한", "꾸준한"))
-      await toast(writer).getByRole("button", { name: said.undo }).click()
-      await writer.waitForText(typed)
-      await toast(writer).getByText(said.undone).waitFor()
+    // By the button of the toast.
+    await decide(writer, "for 성실한", "accept")
+    await writer.waitForText(typed.replace("성실한", "꾸준한"))
+    await toast(writer).getByRole("button", { name: said.undo }).click()
+    await writer.waitForText(typed)
+    await toast(writer).getByText(said.undone).waitFor()
 
+<<<<<<< HEAD
       // The key undoes typing and decisions in one order, and does them again.
       await decide(writer, "for 성실한", "accept")
       const accepted = typed.replace("성실한", "꾸준한")
@@ -169,16 +170,24 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
       }
       await writer.page.keyboard.press("Control+z")
       await writer.waitForText(accepted)
+=======
+    // After typing the key undoes the typing, and only that.
+    await decide(writer, "for 성실한", "accept")
+    await writer.waitForText(typed.replace("성실한", "꾸준한"))
+    await typeAtEnd(writer, "!")
+    await writer.waitForText(`${typed}!`.replace("성실한", "꾸준한"))
+    await writer.page.keyboard.press("Control+z")
+    await writer.waitForText(typed.replace("성실한", "꾸준한"))
+>>>>>>> 070d0bf803f4b7d0b5e297c22c243f8b88d55b76
 
-      // By the card, later.
-      await openSheet(writer)
-      await writer.page.locator("#tab-done").click()
-      await writer.shot(`decision-done-${locale}-${size}`)
-      await takeBack(writer, "for 성실한")
-      await writer.waitForText(typed)
-      await writer.page.locator("#tab-done").waitFor({ state: "hidden" })
-    })
-  }
+    // By the card, later.
+    await openSheet(writer)
+    await writer.page.locator("#tab-done").click()
+    await writer.shot(`decision-done-${locale}-${size}`)
+    await takeBack(writer, "for 성실한")
+    await writer.waitForText(typed)
+    await writer.page.locator("#tab-done").waitFor({ state: "hidden" })
+  })
 }
 
 test("S1-3: a decision whose text was changed is not taken back, and other text stays", async () => {
@@ -216,72 +225,70 @@ test("S1-3: rejections are taken back one after the other by the key", async () 
   await writer.page.locator("#tab-done").waitFor({ state: "hidden" })
 })
 
-for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
-  for (const [size, viewport] of Object.entries({ wide: WIDE, narrow: NARROW })) {
-    test(`S2-18: all suggestions are accepted at once, and taken back (${locale}, ${size})`, async () => {
-      const text = "한 둘 셋 넷 다섯 여섯 일곱"
-      const { writer, reviewer, said } = await table(locale, viewport, text)
-      const { page } = writer
-      assert.equal(await page.locator("#decide-all").isVisible(), false)
-      await suggest(reviewer, [["한", "1"], ["둘", "2"], ["셋", "3"], ["넷", "4"], ["다섯", ""]])
-      // The text of one changes: it is left.
-      await writer.card("for 넷").waitFor({ state: "attached" })
-      await closeSheet(writer)
-      await writer.select("넷")
-      await page.keyboard.type("사사")
-      const before = text.replace("넷", "사사")
-      await writer.waitForText(before)
-      await openSheet(writer)
-      const all = page.getByRole("button", { name: said.all(4) })
-      const more = () => openMenu({ page }, "#margin-more")
-      await more()
-      await all.waitFor()
-      await page.getByRole("button", { name: said.none(5) }).waitFor()
-      await assertFits(writer, `decide-all-${locale}-${size}`)
-      await writer.shot(`decide-all-${locale}-${size}`)
+for (const [locale, size, viewport] of LOOKS) {
+  test(`S2-18: all suggestions are accepted at once, and taken back (${locale}, ${size})`, async () => {
+    const text = "한 둘 셋 넷 다섯 여섯 일곱"
+    const { writer, reviewer, said } = await table(locale, viewport, text)
+    const { page } = writer
+    assert.equal(await page.locator("#decide-all").isVisible(), false)
+    await suggest(reviewer, [["한", "1"], ["둘", "2"], ["셋", "3"], ["넷", "4"], ["다섯", ""]])
+    // The text of one changes: it is left.
+    await writer.card("for 넷").waitFor({ state: "attached" })
+    await closeSheet(writer)
+    await writer.select("넷")
+    await page.keyboard.type("사사")
+    const before = text.replace("넷", "사사")
+    await writer.waitForText(before)
+    await openSheet(writer)
+    const all = page.getByRole("button", { name: said.all(4) })
+    const more = () => openMenu({ page }, "#margin-more")
+    await more()
+    await all.waitFor()
+    await page.getByRole("button", { name: said.none(5) }).waitFor()
+    await assertFits(writer, `decide-all-${locale}-${size}`)
+    await writer.shot(`decide-all-${locale}-${size}`)
 
-      // It asks, with the number; Esc leaves everything as it is.
-      await all.click()
-      const dialog = page.locator("#confirm")
-      await dialog.getByText(said.sure(4)).waitFor()
-      await writer.shot(`decide-all-sure-${locale}-${size}`)
-      await assertAccessible(writer, `decide-all-sure-${locale}-${size}`)
-      await page.keyboard.press("Escape")
-      await dialog.waitFor({ state: "hidden" })
-      assert.equal(await writer.text(), before)
+    // It asks, with the number; Esc leaves everything as it is.
+    await all.click()
+    const dialog = page.locator("#confirm")
+    await dialog.getByText(said.sure(4)).waitFor()
+    await writer.shot(`decide-all-sure-${locale}-${size}`)
+    await assertAccessible(writer, `decide-all-sure-${locale}-${size}`)
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "hidden" })
+    assert.equal(await writer.text(), before)
 
-      await page.keyboard.press("Control+Alt+a")
-      await dialog.getByRole("button", { name: said.yes, exact: true }).click()
-      const after = "1 2 3 사사  여섯 일곱"
-      await writer.waitForText(after)
-      await reviewer.waitForBase(after)
-      await toast(writer).getByText(said.done(4)).waitFor()
-      await toast(writer).getByText(said.left(1)).waitFor()
-      await assertToastOnTop(writer)
-      // With the focus in it the toast stays, however long axe takes.
-      await toast(writer).getByRole("button", { name: said.undo }).focus()
-      await assertAccessible(writer, `decide-all-done-${locale}-${size}`)
-      await writer.shot(`decide-all-done-${locale}-${size}`)
-      await toast(writer).getByRole("button", { name: said.undo }).click()
-      await writer.waitForText(before)
-      await reviewer.waitForBase(before)
-      await more()
-      await all.waitFor()
+    await page.keyboard.press("Control+Alt+a")
+    await dialog.getByRole("button", { name: said.yes, exact: true }).click()
+    const after = "1 2 3 사사  여섯 일곱"
+    await writer.waitForText(after)
+    await reviewer.waitForBase(after)
+    await toast(writer).getByText(said.done(4)).waitFor()
+    await toast(writer).getByText(said.left(1)).waitFor()
+    await assertToastOnTop(writer)
+    // With the focus in it the toast stays, however long axe takes.
+    await toast(writer).getByRole("button", { name: said.undo }).focus()
+    await assertAccessible(writer, `decide-all-done-${locale}-${size}`)
+    await writer.shot(`decide-all-done-${locale}-${size}`)
+    await toast(writer).getByRole("button", { name: said.undo }).click()
+    await writer.waitForText(before)
+    await reviewer.waitForBase(before)
+    await more()
+    await all.waitFor()
 
-      // All rejected; one card of the decision takes all of them back, and says so.
-      await page.getByRole("button", { name: said.none(5) }).click()
-      await dialog.getByRole("button", { name: said.no, exact: true }).click()
-      await page.locator("#decide-all").waitFor({ state: "hidden" })
-      assert.equal(await writer.text(), before)
-      await page.locator("#tab-done").click()
-      await takeBack(writer, "for 둘")
-      await dialog.getByText(said.many(5)).waitFor()
-      await dialog.getByRole("button", { name: said.back, exact: true }).click()
-      await more()
-      await all.waitFor()
-      assert.equal(await writer.text(), before)
-    })
-  }
+    // All rejected; one card of the decision takes all of them back, and says so.
+    await page.getByRole("button", { name: said.none(5) }).click()
+    await dialog.getByRole("button", { name: said.no, exact: true }).click()
+    await page.locator("#decide-all").waitFor({ state: "hidden" })
+    assert.equal(await writer.text(), before)
+    await page.locator("#tab-done").click()
+    await takeBack(writer, "for 둘")
+    await dialog.getByText(said.many(5)).waitFor()
+    await dialog.getByRole("button", { name: said.back, exact: true }).click()
+    await more()
+    await all.waitFor()
+    assert.equal(await writer.text(), before)
+  })
 }
 
 test("S2-18: a menu that goes with the last suggestion while it is open is closed when it is back, and one press opens it", async () => {
@@ -319,41 +326,39 @@ test("S2-18: thirty suggestions are one decision on both pages", async () => {
   await reviewer.page.locator("#tab-done").waitFor({ state: "hidden" })
 })
 
-for (const [locale, again] of /** @type {const} */ ([["en-GB", { accept: "Redo", reject: "Redo" }], ["ko-KR", { accept: "다시 반영", reject: "다시 거절" }]])) {
-  test(`n-14: a decision that was taken back is made again by its toast and by the key (${locale})`, async () => {
-    const { writer, reviewer, said } = await table(locale, WIDE, "One plain sentence.")
-    const { page } = writer
-    await suggest(reviewer, [["One", "A"], ["plain", "clear"]])
-    await decide(writer, "for plain", "accept")
-    await writer.waitForText("One clear sentence.")
-    await page.keyboard.press("Control+z")
-    await writer.waitForText("One plain sentence.")
-    await toast(writer).getByRole("button", { name: again.accept, exact: true }).click()
-    await writer.waitForText("One clear sentence.")
-    await reviewer.waitForBase("One clear sentence.")
-    // Its answer: the next decision would be the earlier one without it.
-    await toast(writer).getByText(said.done(1)).waitFor()
+test("n-14: a decision that was taken back is made again by its toast and by the key", async () => {
+  const { writer, reviewer, said } = await table("ko-KR", WIDE, "One plain sentence.")
+  const { page } = writer
+  await suggest(reviewer, [["One", "A"], ["plain", "clear"]])
+  await decide(writer, "for plain", "accept")
+  await writer.waitForText("One clear sentence.")
+  await page.keyboard.press("Control+z")
+  await writer.waitForText("One plain sentence.")
+  await toast(writer).getByRole("button", { name: "다시 반영", exact: true }).click()
+  await writer.waitForText("One clear sentence.")
+  await reviewer.waitForBase("One clear sentence.")
+  // Its answer: the next decision would be the earlier one without it.
+  await toast(writer).getByText(said.done(1)).waitFor()
 
-    // By both keys, in the order in which they were taken back.
-    await decide(writer, "for One", "reject")
-    await page.locator("#tab-done").getByText("2").first().waitFor()
-    for (const keys of ["Control+Shift+Z", "Control+y"]) {
-      for (let step = 0; step < 2; step++) await page.keyboard.press("Control+z")
-      await page.locator("#tab-done").waitFor({ state: "hidden" })
-      await writer.waitForText("One plain sentence.")
-      await page.keyboard.press(keys)
-      await writer.waitForText("One clear sentence.")
-      await writer.card("for One").waitFor({ state: "attached" })
-      await page.keyboard.press(keys)
-      await doneCard(writer, "for One").waitFor({ state: "attached" })
-    }
-    await page.keyboard.press("Control+z")
-    await toast(writer).getByRole("button", { name: again.reject, exact: true }).click()
+  // By both keys, in the order in which they were taken back.
+  await decide(writer, "for One", "reject")
+  await page.locator("#tab-done").getByText("2").first().waitFor()
+  for (const keys of ["Control+Shift+Z", "Control+y"]) {
+    for (let step = 0; step < 2; step++) await page.keyboard.press("Control+z")
+    await page.locator("#tab-done").waitFor({ state: "hidden" })
+    await writer.waitForText("One plain sentence.")
+    await page.keyboard.press(keys)
+    await writer.waitForText("One clear sentence.")
+    await writer.card("for One").waitFor({ state: "attached" })
+    await page.keyboard.press(keys)
     await doneCard(writer, "for One").waitFor({ state: "attached" })
-    assert.equal(await writer.text(), "One clear sentence.")
-    await toast(writer).getByRole("button", { name: said.undo, exact: true }).first().waitFor()
-  })
-}
+  }
+  await page.keyboard.press("Control+z")
+  await toast(writer).getByRole("button", { name: "다시 거절", exact: true }).click()
+  await doneCard(writer, "for One").waitFor({ state: "attached" })
+  assert.equal(await writer.text(), "One clear sentence.")
+  await toast(writer).getByRole("button", { name: said.undo, exact: true }).first().waitFor()
+})
 
 test("n-14: after typing the key does not decide again, and the editor redoes its own steps", async () => {
   const { writer, reviewer } = await table("en-GB", WIDE, "One plain sentence.")

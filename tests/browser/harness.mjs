@@ -112,14 +112,15 @@ export class Browser {
   }
 
   /**
-   * Writes for the reader of a failure what each page shows and has said, and with `GALLEY_TRACE` its trace for
-   * `npx playwright show-trace`.
+   * Writes for the reader of a failure what each page shows and has said, what the servers have logged, and with
+   * `GALLEY_TRACE` its trace for `npx playwright show-trace`.
    *
    * @param {string} folder
    */
   async report(folder) {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, "console.txt"), `${this.said.join("\n")}\n`)
+    for (const { port, log } of Galley.started) writeFileSync(join(folder, `server-${port}.log`), log)
     for (const [user, context] of this.chromium.contexts().entries()) {
       for (const [at, page] of context.pages().entries()) {
         await page.screenshot({ path: join(folder, `${user}-${at}.png`), timeout: SCREENSHOT_MS }).catch(() => undefined)
@@ -172,6 +173,15 @@ export class User {
     await this.#post("/api/auth/guest", { name })
     const { id } = await this.#post("/api/documents", { title: titleOf(text), text })
     await this.page.goto(`${this.galley.url}/d/${id}`)
+    await this.seated()
+  }
+
+  /** The reviewer at the desk of a document: what `follow` leaves, without the menu of the writer and the gate. @param {User} writer @param {string} name */
+  async join(writer, name) {
+    const { id, invite } = await writer.#post(`/api/documents/${writer.id}/share-link`, {})
+    await this.#post("/api/auth/guest", { name })
+    await this.#post(`/api/share-links/${id}/join`, { invite: invite.token })
+    await this.page.goto(invite.url)
     await this.seated()
   }
 

@@ -156,29 +156,27 @@ test("a long text is folded where nothing changed, and unfolds in place", async 
   assert.equal(await text.locator(".fold").count(), 0)
 })
 
-for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
-  test(`in both schemes and three widths axe has nothing to say (${language})`, async () => {
-    const writer = await browser.newUser(galley, { locale: String(locale) })
-    await writer.begin("김민수", `지원동기와 입사 후 포부\n\n${TEXT}\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다.`)
-    await rewrite(writer, "회사는", "회사가")
-    await versionCount(writer, 2)
-    await rewrite(writer, "산업공학을 전공하며", "통계학을 배우며")
-    await versionCount(writer, 3)
-    await writer.page.keyboard.press("Alt+h")
-    const label = language === "ko" ? "금요일 제출본" : "Sent on Friday"
-    await writer.page.locator("#history-label").fill(label)
-    await writer.page.keyboard.press("Enter")
-    await chosen(writer, label)
-    await entries(writer).nth(3).waitFor()
-    await entries(writer).nth(1).click()
-    await marked(writer, ["del 산업공학을 전공하며", "ins 통계학을 배우며"])
-    await inEachLook(writer, async ({ width, scheme }) => {
-      const name = `history-${language}-${width}-${scheme}`
-      await assertFits(writer, name, "#history")
-      await assertAccessible(writer, name)
-    })
+test("in both schemes and three widths axe has nothing to say", async () => {
+  const writer = await browser.newUser(galley, { locale: "ko-KR" })
+  await writer.begin("김민수", `지원동기와 입사 후 포부\n\n${TEXT}\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다.`)
+  await rewrite(writer, "회사는", "회사가")
+  await versionCount(writer, 2)
+  await rewrite(writer, "산업공학을 전공하며", "통계학을 배우며")
+  await versionCount(writer, 3)
+  await writer.page.keyboard.press("Alt+h")
+  const label = "금요일 제출본"
+  await writer.page.locator("#history-label").fill(label)
+  await writer.page.keyboard.press("Enter")
+  await chosen(writer, label)
+  await entries(writer).nth(3).waitFor()
+  await entries(writer).nth(1).click()
+  await marked(writer, ["del 산업공학을 전공하며", "ins 통계학을 배우며"])
+  await inEachLook(writer, async ({ width, scheme }) => {
+    const name = `history-${width}-${scheme}`
+    await assertFits(writer, name, "#history")
+    await assertAccessible(writer, name)
   })
-}
+})
 
 test("§3: a version that is named without a change shows its text, and no fold of all of it", async () => {
   const writer = await browser.newUser(galley)

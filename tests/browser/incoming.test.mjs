@@ -152,26 +152,22 @@ test("the decomposed text of a stock client is counted, found and changed like a
   }
 })
 
-for (const { locale, sentences } of [
-  { locale: "en-GB", sentences: { malformed: "cannot store a suggestion of this form. Take it back", "quote-changed": "has changed. Type in it once more" } },
-  { locale: "ko-KR", sentences: { malformed: "취소하고 다시 써 보시고", "quote-changed": "한 번 더 고치면 새 글에 맞춰" } },
-]) {
-  test(`a refused suggestion shows the reason and a way out, until it is stored (${locale})`, async () => {
-    const { reviewer } = await desk("하나 둘.", { locale })
-    const { page } = reviewer
-    for (const [reason, sentence] of Object.entries(sentences)) {
-      await page.route("**/suggestions", (route) => {
-        const { put } = route.request().postDataJSON()
-        return route.fulfill({ json: { items: put.map((/** @type {any} */ { id }) => ({ id, state: "refused", reason })) } })
-      })
-      await caret(reviewer)
-      await page.keyboard.insertText("셋")
-      await reviewer.notice.getByText(sentence).waitFor()
-      await reviewer.shot(`refused-${reason}-${locale}`)
-      await page.unroute("**/suggestions")
-      await page.keyboard.insertText("!")
-      await reviewer.seated()
-      await reviewer.notice.waitFor({ state: "hidden" })
-    }
-  })
-}
+test("a refused suggestion shows the reason and a way out, until it is stored", async () => {
+  const sentences = { malformed: "취소하고 다시 써 보시고", "quote-changed": "한 번 더 고치면 새 글에 맞춰" }
+  const { reviewer } = await desk("하나 둘.", { locale: "ko-KR" })
+  const { page } = reviewer
+  for (const [reason, sentence] of Object.entries(sentences)) {
+    await page.route("**/suggestions", (route) => {
+      const { put } = route.request().postDataJSON()
+      return route.fulfill({ json: { items: put.map((/** @type {any} */ { id }) => ({ id, state: "refused", reason })) } })
+    })
+    await caret(reviewer)
+    await page.keyboard.insertText("셋")
+    await reviewer.notice.getByText(sentence).waitFor()
+    await reviewer.shot(`refused-${reason}`)
+    await page.unroute("**/suggestions")
+    await page.keyboard.insertText("!")
+    await reviewer.seated()
+    await reviewer.notice.waitFor({ state: "hidden" })
+  }
+})

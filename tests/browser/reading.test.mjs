@@ -82,65 +82,66 @@ async function changes({ page }, act) {
   await until(async () => (await count()) !== before, "the text changes")
 }
 
-for (const { above, ...viewport } of WINDOWS) {
-  for (const hasFocus of [false, true]) {
-    const how = `at ${viewport.width} px, ${hasFocus ? "with" : "without"} the caret in it`
-    test(`T10 the line that the reviewer reads stays under the writer's edits ${how}`, async () => {
-      const { writer, reviewer } = await both(viewport)
-      const { keyboard } = writer.page
-      for (const line of [12, 60]) {
-        await caretBefore(writer, line)
-        await read(reviewer, hasFocus)
-        const seen = (/** @type {string} */ what, /** @type {() => Promise<unknown>} */ act) => stays(reviewer, `${what} before line ${line}`, () => changes(reviewer, act))
-        await seen("an insertion", () => keyboard.insertText("새 줄\n".repeat(12)))
-        await seen("a long paragraph", () => keyboard.insertText(`${"새 줄과 긴 글입니다. ".repeat(80)}\n`))
-        await seen("a deletion", async () => {
-          await keyboard.down("Shift")
-          for (let step = 0; step < 6; step++) await keyboard.press("ArrowUp")
-          await keyboard.up("Shift")
-          await keyboard.press("Delete")
-        })
-        await seen("an undo", () => keyboard.press("Control+z"))
-      }
-    })
-
-    test(`T10 the line that the writer reads stays under suggestions and decisions ${how}`, async () => {
-      const { writer, reviewer } = await both(viewport)
-      await read(writer, hasFocus)
-      await stays(writer, "a suggestion", async () => {
-        await suggest(
-          reviewer,
-          TEXT,
-          { changes: [{ after: "line3 ", text: "아주 긴 제안입니다. ".repeat(40) }] },
-          { changes: [{ after: "line60 ", text: "둘째\n줄\n셋\n".repeat(4) }] },
-          { changes: [{ quote: LINES[62] ?? "", text: "" }] },
-          { changes: [{ quote: `line${above} 저는`, text: `line${above} 나는 정말로 아주 많이 `.repeat(8) }] },
-        )
-        await until(async () => (await writer.page.locator("#cards .card").count()) === 4, "four suggestions")
-        await writer.page.locator(".cm-line .passage-new", { hasText: "정말로" }).first().waitFor({ state: "attached" })
-      })
-      await read(writer, hasFocus)
+// The tests take each pair of role, window and caret once.
+for (const [at, { above, ...viewport }] of WINDOWS.entries()) {
+  const how = (/** @type {boolean} */ hasFocus) => `at ${viewport.width} px, ${hasFocus ? "with" : "without"} the caret in it`
+  test(`T10 the line that the reviewer reads stays under the writer's edits ${how(at === 1)}`, async () => {
+    const hasFocus = at === 1
+    const { writer, reviewer } = await both(viewport)
+    const { keyboard } = writer.page
+    for (const line of [12, 60]) {
+      await caretBefore(writer, line)
       await read(reviewer, hasFocus)
-      const acceptAll = async () => {
-        await writer.page.keyboard.press("Control+Alt+a")
-        await writer.page.locator("#confirm button").last().click()
-      }
-      const done = (/** @type {User} */ { page }, /** @type {boolean} */ isShown) => page.locator(`#tab-done${isShown ? ":not([hidden])" : "[hidden]"}`).waitFor({ state: "attached" })
-      await stays(writer, "an acceptance of all", async () => {
-        await changes(writer, acceptAll)
-        await done(reviewer, true)
+      const seen = (/** @type {string} */ what, /** @type {() => Promise<unknown>} */ act) => stays(reviewer, `${what} before line ${line}`, () => changes(reviewer, act))
+      await seen("an insertion", () => keyboard.insertText("새 줄\n".repeat(12)))
+      await seen("a long paragraph", () => keyboard.insertText(`${"새 줄과 긴 글입니다. ".repeat(80)}\n`))
+      await seen("a deletion", async () => {
+        await keyboard.down("Shift")
+        for (let step = 0; step < 6; step++) await keyboard.press("ArrowUp")
+        await keyboard.up("Shift")
+        await keyboard.press("Delete")
       })
-      await stays(reviewer, "the undo of a decision", async () => {
-        await writer.page.locator("#toast button").first().click()
-        await Promise.all([done(writer, false), done(reviewer, false)])
-      })
-      await read(writer, hasFocus)
-      await stays(writer, "one acceptance", () => changes(writer, () => writer.page.evaluate(async () => {
-        const api = await source("api")
-        const link = (await api.links())[0]
-        const review = (await api.reviews(link.id)).find((/** @type {any} */ { parts, anchor }) => (parts?.[0]?.text ?? anchor?.quote ?? "").includes("정말로"))
-        await api.decide(link.id, review, "accept")
-      })))
+      await seen("an undo", () => keyboard.press("Control+z"))
+    }
+  })
+
+  test(`T10 the line that the writer reads stays under suggestions and decisions ${how(at === 0)}`, async () => {
+    const hasFocus = at === 0
+    const { writer, reviewer } = await both(viewport)
+    await read(writer, hasFocus)
+    await stays(writer, "a suggestion", async () => {
+      await suggest(
+        reviewer,
+        TEXT,
+        { changes: [{ after: "line3 ", text: "아주 긴 제안입니다. ".repeat(40) }] },
+        { changes: [{ after: "line60 ", text: "둘째\n줄\n셋\n".repeat(4) }] },
+        { changes: [{ quote: LINES[62] ?? "", text: "" }] },
+        { changes: [{ quote: `line${above} 저는`, text: `line${above} 나는 정말로 아주 많이 `.repeat(8) }] },
+      )
+      await until(async () => (await writer.page.locator("#cards .card").count()) === 4, "four suggestions")
+      await writer.page.locator(".cm-line .passage-new", { hasText: "정말로" }).first().waitFor({ state: "attached" })
     })
-  }
+    await read(writer, hasFocus)
+    await read(reviewer, hasFocus)
+    const acceptAll = async () => {
+      await writer.page.keyboard.press("Control+Alt+a")
+      await writer.page.locator("#confirm button").last().click()
+    }
+    const done = (/** @type {User} */ { page }, /** @type {boolean} */ isShown) => page.locator(`#tab-done${isShown ? ":not([hidden])" : "[hidden]"}`).waitFor({ state: "attached" })
+    await stays(writer, "an acceptance of all", async () => {
+      await changes(writer, acceptAll)
+      await done(reviewer, true)
+    })
+    await stays(reviewer, "the undo of a decision", async () => {
+      await writer.page.locator("#toast button").first().click()
+      await Promise.all([done(writer, false), done(reviewer, false)])
+    })
+    await read(writer, hasFocus)
+    await stays(writer, "one acceptance", () => changes(writer, () => writer.page.evaluate(async () => {
+      const api = await source("api")
+      const link = (await api.links())[0]
+      const review = (await api.reviews(link.id)).find((/** @type {any} */ { parts, anchor }) => (parts?.[0]?.text ?? anchor?.quote ?? "").includes("정말로"))
+      await api.decide(link.id, review, "accept")
+    })))
+  })
 }

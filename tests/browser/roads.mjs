@@ -1,30 +1,30 @@
 // @ts-check
 /**
  * The main roads of the pages: the browser tests of a run without `--all`, by file and the beginning of their names. Each
- * language, size and scheme, and all else, runs with `--all`.
+ * size and scheme, and all else, runs with `--all`.
  */
 
 /** @type {Readonly<Record<string, readonly string[]>>} */
 export const ROADS = {
-  accessible: ["the start page, empty", "the gate, when it asks", "the desk of both with reviews (ko", "the admin page, and an ended seat"],
+  accessible: ["the start page, empty", "the gate, when it asks", "the desk of both with reviews", "the admin page, and an ended seat"],
   admin: ["evicting a session by keyboard", "the explanation of a seat opens"],
   bin: ["s1-4: the open page of a deleted document restores it", "the start page moves a document to the bin"],
   collaboration: ["two users write, comment", "the peer's caret follows", "a third user is refused", "the same user's other tab is named", "reviews can be edited", "the review of a deleted passage"],
-  deciding: ["parts of suggestions are drawn", "Alt Enter accepts the suggestion at the caret and goes on, Ctrl Z takes it back (ko", "a suggestion with two parts", "the bar at the caret decides", "on a phone suggestions are drawn"],
+  deciding: ["parts of suggestions are drawn", "Alt Enter accepts the suggestion at the caret and goes on, Ctrl Z takes it back", "a suggestion with two parts", "the bar at the caret decides", "on a phone suggestions are drawn"],
   decisions: ["S1-3: an accepted suggestion is taken back with its text (ko-KR, wide", "S2-18: all suggestions are accepted at once, and taken back (ko-KR, wide"],
   docs: ["the page of the API lists every operation"],
   editor: ["T14 a syllable is composed whole at each caret and over each selection beside replaced words", "T3 letters of the user that did not enter", "T11 an announced edit of the page is read", "T12 Backspace, Delete and the arrows"],
   entry: ["an invite survives a sign-in elsewhere", "a guest signs out after a warning"],
-  error_states: ["a killed server is reported", "a full disk is called by its name, and what was typed meanwhile is saved when there is space (ko", "clients of a drained server", "while the seat cannot be confirmed"],
-  failures: ["T9 an error in a handler of the desk is shown once, is logged, and leads out (ko"],
-  files: ["a reviewer exports, too", "a chosen file becomes a document, by the keyboard (ko", "a Word file comes back as the text"],
+  error_states: ["a killed server is reported", "a full disk is called by its name, and what was typed meanwhile is saved when there is space", "clients of a drained server", "while the seat cannot be confirmed"],
+  failures: ["T9 an error in a handler of the desk is shown once, is logged, and leads out"],
+  files: ["a reviewer exports, too", "a chosen file becomes a document, by the keyboard", "a Word file comes back as the text"],
   find_print: ["S2-16 the print has title", "S2-12 the writer replaces one match or all"],
-  first_load: ["the pages load in few requests, and a second visit asks for the page alone (ko"],
+  first_load: ["the pages load in few requests, and a second visit asks for the page alone"],
   fuzz: ["at each rest of a random writer"],
   history: ["a pause stores a version"],
   identity: ["S1-7 the reviewer is removed", "S2-14 a guest corrects the name"],
   ime: ["a comment on the line of an IME composition", "a suggestion accepted elsewhere", "a noun is composed over"],
-  import_word: ["N-2 an imported Word file has its heading as title, and the page says once what changed (ko"],
+  import_word: ["N-2 an imported Word file has its heading as title, and the page says once what changed"],
   incoming: ["a paste, a key and an input method of the writer"],
   keyboard: ["a text is pasted, commented on, corrected"],
   large_document: ["a long document opens whole for both"],
@@ -34,11 +34,11 @@ export const ROADS = {
   partners: ["a request about a document with a message"],
   phone: ["s1-1 at 360 px", "s2-11: Back closes the sheet"],
   push: ["notifications are switched on and off"],
-  reconnect: ["the page shows the time of its next attempt, and reconnects at once on request or when the network is back (ko"],
+  reconnect: ["the page shows the time of its next attempt, and reconnects at once on request or when the network is back"],
   reminders: ["reminders are chosen"],
   sections: ["each question has a meter"],
   spoken: ["A11Y-5 each act is shown and spoken"],
-  states: ["s2-9: an undone deletion leaves", "s2-7: offline, the own seat reconnects and the other is unknown (ko"],
+  states: ["s2-9: an undone deletion leaves", "s2-7: offline, the own seat reconnects and the other is unknown"],
   suggesting: ["what a reviewer types is a suggestion", "keys, deletion, line breaks", "an accepted suggestion stays", "what the server did not acknowledge", "Hangul is composed in a word", "the writer edits the line of a composition", "the switch says what typing does"],
   suggesting_meanwhile: ["T1 the writer types another letter"],
   takeover: ["a page resumes its seat on another server"],

@@ -115,63 +115,53 @@ async function frozen(work) {
   }
 }
 
-const WORDS = {
-  "en-GB": { reconnecting: "reconnecting", unknown: "unknown", silent: "has not answered since", empty: "Send the invite", select: "Select a passage" },
-  "ko-KR": { reconnecting: "다시 연결 중", unknown: "알 수 없음", silent: "답이 오지 않고", empty: "초대 링크를 보내면", select: "문장을 선택하면" },
-}
+test("s2-7: offline, the own seat reconnects and the other is unknown", async () => {
+  const [writer, reviewer] = [await browser.newUser(galley, { locale: "ko-KR", viewport: WINDOW }), await browser.newUser(galley, { locale: "ko-KR", colorScheme: "dark", viewport: WINDOW })]
+  await writer.begin("김민수", TEXT)
+  await writer.page.locator("#no-reviews").getByText("초대 링크를 보내면").waitFor()
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  await reviewer.page.locator("#no-reviews").getByText("문장을 선택하면").waitFor()
+  for (const user of [writer, reviewer]) for (const role of ["writer", "reviewer"]) await user.page.locator(`#seat-badges [data-role=${role}][data-state=here]`).waitFor()
+  await galley.end("SIGKILL")
+  await badge(writer, "writer").getByText("다시 연결 중").waitFor()
+  await badge(writer, "reviewer").getByText("알 수 없음").waitFor()
+  await badge(reviewer, "writer").getByText("알 수 없음").waitFor()
+  await badge(reviewer, "reviewer").getByText("다시 연결 중").waitFor()
+  await writer.shot("states-offline-writer")
+  await reviewer.shot("states-offline-reviewer")
+  await assertAccessible(reviewer, "offline")
+  await galley.run()
+  for (const user of [writer, reviewer]) for (const role of ["writer", "reviewer"]) await user.page.locator(`#seat-badges [data-role=${role}][data-state=here]`).waitFor()
+})
 
-for (const [locale, words] of Object.entries(WORDS)) {
-  const language = locale.slice(0, 2)
-
-  test(`s2-7: offline, the own seat reconnects and the other is unknown (${locale})`, async () => {
-    const colorScheme = language === "ko" ? "dark" : "light"
-    const [writer, reviewer] = [await browser.newUser(galley, { locale, viewport: WINDOW }), await browser.newUser(galley, { locale, colorScheme, viewport: WINDOW })]
-    await writer.begin("김민수", TEXT)
-    await writer.page.locator("#no-reviews").getByText(words.empty).waitFor()
-    await reviewer.follow(await writer.invite(), "이서연")
-    await reviewer.seated()
-    await reviewer.page.locator("#no-reviews").getByText(words.select).waitFor()
-    for (const user of [writer, reviewer]) for (const role of ["writer", "reviewer"]) await user.page.locator(`#seat-badges [data-role=${role}][data-state=here]`).waitFor()
-    await galley.end("SIGKILL")
-    await badge(writer, "writer").getByText(words.reconnecting).waitFor()
-    await badge(writer, "reviewer").getByText(words.unknown).waitFor()
-    await badge(reviewer, "writer").getByText(words.unknown).waitFor()
-    await badge(reviewer, "reviewer").getByText(words.reconnecting).waitFor()
-    await writer.shot(`states-offline-writer-${language}`)
-    await reviewer.shot(`states-offline-reviewer-${language}`)
-    await assertAccessible(reviewer, "offline")
-    await galley.run()
-    for (const user of [writer, reviewer]) for (const role of ["writer", "reviewer"]) await user.page.locator(`#seat-badges [data-role=${role}][data-state=here]`).waitFor()
-  })
-
-  test(`s2-8: a frozen server is named to the reviewer, whose comment stays a draft (${locale})`, async () => {
-    const reviewer = await browser.newUser(galley, { locale, viewport: WINDOW })
-    const writer = await browser.newUser(galley, { viewport: WINDOW })
-    await writer.begin("김민수", TEXT)
-    await reviewer.follow(await writer.invite(), "이서연")
-    await reviewer.seated()
-    await reviewer.select(SECOND)
-    await reviewer.page.keyboard.press("Control+Alt+m")
-    await reviewer.page.keyboard.type("왜 짧은가요?")
-    const frozenAt = Date.now()
-    await frozen(async () => {
-      await reviewer.notice.getByText(words.silent).waitFor()
-      const after = Date.now() - frozenAt
-      assert.ok(after < 8_000, `told after ${after} ms`)
-      await badge(reviewer, "writer").getByText(words.unknown).waitFor()
-      await reviewer.page.locator(".card-draft button[type=submit]").click()
-      await reviewer.page.locator(".card-draft [role=alert]").filter({ hasText: /Not sent|보내지 못했/ }).waitFor()
-      assert.equal(await reviewer.page.locator(".card-draft textarea:not(.prose)").inputValue(), "왜 짧은가요?")
-      await reviewer.shot(`states-frozen-${language}`)
-      await assertAccessible(reviewer, "frozen")
-    })
-    await reviewer.notice.waitFor({ state: "hidden" })
-    await badge(reviewer, "writer").and(reviewer.page.locator("[data-state=here]")).waitFor()
+test("s2-8: a frozen server is named to the reviewer, whose comment stays a draft", async () => {
+  const reviewer = await browser.newUser(galley, { locale: "ko-KR", viewport: WINDOW })
+  const writer = await browser.newUser(galley, { viewport: WINDOW })
+  await writer.begin("김민수", TEXT)
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  await reviewer.select(SECOND)
+  await reviewer.page.keyboard.press("Control+Alt+m")
+  await reviewer.page.keyboard.type("왜 짧은가요?")
+  const frozenAt = Date.now()
+  await frozen(async () => {
+    await reviewer.notice.getByText("답이 오지 않고").waitFor()
+    const after = Date.now() - frozenAt
+    assert.ok(after < 8_000, `told after ${after} ms`)
+    await badge(reviewer, "writer").getByText("알 수 없음").waitFor()
     await reviewer.page.locator(".card-draft button[type=submit]").click()
-    await reviewer.page.locator(".card-draft").waitFor({ state: "detached" })
-    await writer.card("왜 짧은가요?").waitFor()
+    await reviewer.page.locator(".card-draft [role=alert]").filter({ hasText: /Not sent|보내지 못했/ }).waitFor()
+    assert.equal(await reviewer.page.locator(".card-draft textarea:not(.prose)").inputValue(), "왜 짧은가요?")
+    await reviewer.shot("states-frozen")
+    await assertAccessible(reviewer, "frozen")
   })
-}
+  await reviewer.notice.waitFor({ state: "hidden" })
+  await badge(reviewer, "writer").and(reviewer.page.locator("[data-state=here]")).waitFor()
+  await reviewer.page.locator(".card-draft button[type=submit]").click()
+  await reviewer.page.locator(".card-draft").waitFor({ state: "detached" })
+  await writer.card("왜 짧은가요?").waitFor()
+})
 
 /** The upper edge of a line, and the left edges of the paper and of the notice's icon. @param {User} user @param {string} line */
 const edges = ({ page }, line) =>
@@ -238,6 +228,8 @@ test("§3: the other's initial stands level with the caret beside the text, and 
   await until(async () => (await visibility()) === "visible", "the name is shown on hover")
 })
 
+/** As in `static/js/desk/served_text.js`, in ms. */
+const READ_EVERY = 15_000
 const LONG = `${TEXT}\n\n${Array.from({ length: 14 }, (_, at) => `긴 글의 ${at + 1}번째 문장입니다.`).join("\n\n")}`
 
 /** Another tab of the same user. @param {User} user */
@@ -251,87 +243,81 @@ async function tabOf(user) {
 /** Where a line stands in the window. @param {User} user @param {string} line */
 const topOf = async (user, line) => (await edges(user, line)).line ?? NaN
 
-for (const [locale, words] of Object.entries({
-  "en-GB": { readOnly: "Read only", here: "Use it here instead", wait: "Wait for your turn" },
-  "ko-KR": { readOnly: "읽기 전용", here: "여기서 계속하기", wait: "대기하기" },
-})) {
-  const language = locale.slice(0, 2)
-
-  test(`s2-6: a second tab shows the text and the reviews read-only, and the seat takes over without a jump (${locale})`, async () => {
-    const { writer, reviewer } = await bothSeated(LONG, { locale, viewport: WINDOW }, { viewport: WINDOW })
-    await reviewer.review(SECOND, { body: "짧아도 됩니다." })
-    for (const user of [writer, reviewer]) {
-      const second = await tabOf(user)
-      await second.page.locator("#saved").getByText(user === writer ? words.readOnly : "Read only").waitFor()
-      await second.waitForText(LONG)
-      await second.card("짧아도").waitFor()
-      assert.deepEqual(await passage(second), [SECOND])
-      await second.page.locator(".count-all dd").getByText(String(LONG.length)).waitFor()
-      assert.equal(await second.page.locator("#counts").isVisible(), true)
-      assert.equal(await second.card("짧아도").getByRole("button").count(), 0, "no action without the seat")
-      await assertAccessible(second, "second tab")
-      await second.shot(`states-second-tab-${user === writer ? "writer" : "reviewer"}-${language}`)
-      await second.page.keyboard.press("Escape")
-      await second.page.locator(".cm-line", { hasText: FIRST }).click()
-      await second.page.keyboard.type("x")
-      await second.select(FIRST)
-      assert.equal(await second.copied(() => second.page.keyboard.press("Control+c")), FIRST)
-      if (user !== writer) continue
-      // The seat replaces the copy: what is in the window stays there.
-      await second.page.evaluate(() => scrollTo({ top: 300 }))
-      await drawn(second)
-      const before = await topOf(second, "긴 글의 8번째")
-      await second.notice.getByRole("button", { name: words.here }).click()
-      await second.seated()
-      await drawn(second)
-      const isThere = async () => Math.abs((await topOf(second, "긴 글의 8번째")) - before) <= 2
-      await until(isThere, `the line stays at ${before}`, async () => String(await topOf(second, "긴 글의 8번째")))
-      await second.waitForText(LONG)
-      assert.equal(await second.page.locator("body").getAttribute("data-served"), "false")
-      await second.select(FIRST)
-      await second.page.keyboard.press("ArrowLeft")
-      await second.page.keyboard.type("첫째, ")
-      await second.waitForText(LONG.replace(FIRST, `첫째, ${FIRST}`))
-      await second.seated()
-      // The tab that lost its seat shows what the other one writes.
-      await writer.page.bringToFront()
-      await writer.waitForText(LONG.replace(FIRST, `첫째, ${FIRST}`))
-      await writer.notice.getByRole("button", { name: words.here }).click()
-      await writer.seated()
-      await writer.typeAtEnd(" 다시.")
-      await writer.waitForText(`${LONG.replace(FIRST, `첫째, ${FIRST}`)} 다시.`)
-      await reviewer.waitForBase(`${LONG.replace(FIRST, `첫째, ${FIRST}`)} 다시.`)
-      await second.page.close()
-      await writer.page.keyboard.press("Control+z")
-      await writer.waitForText(LONG.replace(FIRST, `첫째, ${FIRST}`))
-      for (let at = 0; at < 4; at++) await writer.page.keyboard.press("Backspace")
-      await writer.page.keyboard.press("Control+z")
-      await reviewer.waitForBase(LONG.replace(FIRST, `첫째, ${FIRST}`))
-      await writer.select("첫째, ")
-      await writer.page.keyboard.press("Delete")
-      await reviewer.waitForBase(LONG)
-    }
-  })
-
-  test(`s2-6: a waiting tab reads the text again, and continues with it when it is granted (${locale})`, async () => {
-    const writer = await browser.newUser(galley, { locale, viewport: WINDOW })
-    await writer.begin("김민수", LONG)
-    const second = await tabOf(writer)
-    await second.notice.getByRole("button", { name: words.wait }).click()
+test("s2-6: a second tab shows the text and the reviews read-only, and the seat takes over without a jump", async () => {
+  const { writer, reviewer } = await bothSeated(LONG, { locale: "ko-KR", viewport: WINDOW, hasClock: true }, { viewport: WINDOW })
+  await reviewer.review(SECOND, { body: "짧아도 됩니다." })
+  for (const user of [writer, reviewer]) {
+    const second = await tabOf(user)
+    await second.page.locator("#saved").getByText(user === writer ? "읽기 전용" : "Read only").waitFor()
     await second.waitForText(LONG)
+    await second.card("짧아도").waitFor()
+    assert.deepEqual(await passage(second), [SECOND])
+    await second.page.locator(".count-all dd").getByText(String(LONG.length)).waitFor()
+    assert.equal(await second.page.locator("#counts").isVisible(), true)
+    assert.equal(await second.card("짧아도").getByRole("button").count(), 0, "no action without the seat")
+    await assertAccessible(second, "second tab")
+    await second.shot(`states-second-tab-${user === writer ? "writer" : "reviewer"}`)
+    await second.page.keyboard.press("Escape")
+    await second.page.locator(".cm-line", { hasText: FIRST }).click()
+    await second.page.keyboard.type("x")
+    await second.select(FIRST)
+    assert.equal(await second.copied(() => second.page.keyboard.press("Control+c")), FIRST)
+    if (user !== writer) continue
+    // The seat replaces the copy: what is in the window stays there.
+    await second.page.evaluate(() => scrollTo({ top: 300 }))
+    await drawn(second)
+    const before = await topOf(second, "긴 글의 8번째")
+    await second.notice.getByRole("button", { name: "여기서 계속하기" }).click()
+    await second.seated()
+    await drawn(second)
+    const isThere = async () => Math.abs((await topOf(second, "긴 글의 8번째")) - before) <= 2
+    await until(isThere, `the line stays at ${before}`, async () => String(await topOf(second, "긴 글의 8번째")))
+    await second.waitForText(LONG)
+    assert.equal(await second.page.locator("body").getAttribute("data-served"), "false")
+    await second.select(FIRST)
+    await second.page.keyboard.press("ArrowLeft")
+    await second.page.keyboard.type("첫째, ")
+    await second.waitForText(LONG.replace(FIRST, `첫째, ${FIRST}`))
+    await second.seated()
+    // The tab that lost its seat shows what the other one writes.
     await writer.page.bringToFront()
-    await writer.typeAtEnd(" 끝 문장.")
+    await writer.page.clock.fastForward(READ_EVERY)
+    await writer.waitForText(LONG.replace(FIRST, `첫째, ${FIRST}`))
+    await writer.notice.getByRole("button", { name: "여기서 계속하기" }).click()
     await writer.seated()
-    await second.page.bringToFront()
-    const readAt = Date.now()
-    await second.waitForText(`${LONG} 끝 문장.`)
-    assert.ok(Date.now() - readAt < 17_000)
-    await second.shot(`states-waiting-${language}`)
-    await writer.page.close()
-    await second.seated()
-    await second.waitForText(`${LONG} 끝 문장.`)
-    await second.typeAtEnd("!")
-    await second.waitForText(`${LONG} 끝 문장.!`)
-    await second.seated()
-  })
-}
+    await writer.typeAtEnd(" 다시.")
+    await writer.waitForText(`${LONG.replace(FIRST, `첫째, ${FIRST}`)} 다시.`)
+    await reviewer.waitForBase(`${LONG.replace(FIRST, `첫째, ${FIRST}`)} 다시.`)
+    await second.page.close()
+    await writer.page.keyboard.press("Control+z")
+    await writer.waitForText(LONG.replace(FIRST, `첫째, ${FIRST}`))
+    for (let at = 0; at < 4; at++) await writer.page.keyboard.press("Backspace")
+    await writer.page.keyboard.press("Control+z")
+    await reviewer.waitForBase(LONG.replace(FIRST, `첫째, ${FIRST}`))
+    await writer.select("첫째, ")
+    await writer.page.keyboard.press("Delete")
+    await reviewer.waitForBase(LONG)
+  }
+})
+
+test("s2-6: a waiting tab reads the text again, and continues with it when it is granted", async () => {
+  const writer = await browser.newUser(galley, { locale: "ko-KR", viewport: WINDOW, hasClock: true })
+  await writer.begin("김민수", LONG)
+  const second = await tabOf(writer)
+  await second.waitForText(LONG)
+  assert.ok((await second.page.evaluate(() => performance.now())) < READ_EVERY, "the first read does not wait for an interval")
+  await second.notice.getByRole("button", { name: "대기하기" }).click()
+  await writer.page.bringToFront()
+  await writer.typeAtEnd(" 끝 문장.")
+  await writer.seated()
+  await second.page.bringToFront()
+  await second.page.clock.fastForward(READ_EVERY)
+  await second.waitForText(`${LONG} 끝 문장.`)
+  await second.shot("states-waiting")
+  await writer.page.close()
+  await second.seated()
+  await second.waitForText(`${LONG} 끝 문장.`)
+  await second.typeAtEnd("!")
+  await second.waitForText(`${LONG} 끝 문장.!`)
+  await second.seated()
+})

@@ -43,7 +43,7 @@ export function withGalley({ per = "file", settings = {} } = {}) {
 }
 
 /** The folder of a failed test; `tests/run` names its own. @param {string} name */
-const failureOf = (name) => {
+export const failureOf = (name) => {
   const file = basename(process.argv[1] ?? "").split(".")[0] ?? ""
   return join(process.env.GALLEY_FAILURES ?? "target/failures", `${file}-${name}`.replaceAll(/[^\w가-힣.-]+/g, "_").slice(0, 120))
 }
@@ -65,13 +65,12 @@ export async function replaceGalley(server) {
 export async function bothSeated(text, ofWriter = {}, ofReviewer = ofWriter, names = ["김민수", "이서연"]) {
   const [writer, reviewer] = [await browser.newUser(galley, ofWriter), await browser.newUser(galley, ofReviewer)]
   await writer.begin(names[0], text)
-  await reviewer.follow(await writer.invite(), names[1])
-  await reviewer.seated()
+  await reviewer.join(writer, names[1])
   return { writer, reviewer }
 }
 
-const WIDTHS = [360, 768, 1440]
-const SCHEMES = /** @type {const} */ (["light", "dark"])
+/** Each width and each scheme: no layout depends on the scheme. The other tests have a wide and light window. */
+const LOOKS = /** @type {const} */ ([[360, "dark"], [768, "light"], [1440, "dark"]])
 
 /**
  * Shows a page in each of them, one after the other, and leaves it as it was.
@@ -82,13 +81,12 @@ const SCHEMES = /** @type {const} */ (["light", "dark"])
 export async function inEachLook(user, each) {
   const { page } = user
   const before = page.viewportSize()
-  for (const scheme of SCHEMES) {
+  for (const [width, scheme] of LOOKS) {
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
-    for (const width of WIDTHS) {
-      await user.resize({ width, height: width < 600 ? 740 : 900 })
-      await each({ width, scheme })
-    }
+    await user.resize({ width, height: width < 600 ? 740 : 900 })
+    await each({ width, scheme })
   }
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" })
   if (before) await user.resize(before)
 }
 

@@ -8,7 +8,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test"
 
 
 import { Browser, drawn, freePort, Galley, Redis, timersRun, User } from "./harness.mjs"
-import { assertAccessible } from "./support.mjs"
+import { assertAccessible, failureOf } from "./support.mjs"
 
 /**
  * A renewal, a silence, a grace or the end of a lease takes minutes here, and a test waits for fifteen
@@ -40,7 +40,8 @@ beforeEach(async () => {
   redis = await Redis.start()
   loadBalancer = await LoadBalancer.open()
 })
-afterEach(async () => {
+afterEach(async (test) => {
+  if (!(/** @type {any} */ (test).passed)) await browser.report(failureOf(test.name))
   await browser.clear()
   loadBalancer.close()
   await two.end("SIGKILL")
@@ -118,87 +119,62 @@ async function assertReadOnly(user) {
   assert.doesNotMatch(await user.text(), /\?/)
 }
 
-const WORDS = {
-  "en-GB": {
-    own: "You have this open in another tab. What you wrote there is safe.",
-    here: "Use it here instead",
-    wait: "Wait for your turn",
-    stopped: "You're now editing in another tab. This one is paused.",
-    safe: "Everything you wrote is saved.",
-    next: "You're next. You can start here as soon as you close the other tab.",
-    leave: "Stop waiting",
-    waiting: "1 waiting",
-  },
-  "ko-KR": {
-    own: "이 문서를 다른 탭에서 열어 두셨습니다. 거기서 쓴 글은 안전합니다.",
-    here: "여기서 계속하기",
-    wait: "대기하기",
-    stopped: "다른 탭에서 이어서 쓰셨기 때문에 이 탭은 멈췄습니다.",
-    safe: "쓰신 내용은 모두 저장되어 있습니다.",
-    next: "다음 차례입니다. 다른 탭을 닫으면 바로 여기서 이어집니다.",
-    leave: "그만 기다리기",
-    waiting: "1명 대기",
-  },
-}
+test("a tab at another server takes the seat over, and the old one says so and does not fight", async () => {
+  await start()
+  const first = await browser.newUser(one)
+  await first.begin("김민수", "Begun.")
+  await first.typeAtEnd(" On one.")
+  await first.seated()
+  const second = await tabAt(first, two)
+  await second.notice.getByText("You have this open in another tab. What you wrote there is safe.").waitFor()
+  assert.equal(await second.notice.getAttribute("role"), "status")
+  const offered = await second.notice.getByRole("button").allTextContents()
+  assert.deepEqual(offered, ["Use it here instead", "Wait for your turn"])
+  // By keyboard only.
+  await second.notice.getByRole("button", { name: "Use it here instead" }).focus()
+  await second.page.keyboard.press("Enter")
+  await first.notice.getByText("You're now editing in another tab. This one is paused.").waitFor()
+  await first.notice.getByText("Everything you wrote is saved.").waitFor()
+  await first.page.locator("#seat-badges [data-role=writer][data-state=here]").waitFor()
+  await second.seated()
+  await second.waitForText("Begun. On one.")
+  await second.typeAtEnd(" On two.")
+  await second.seated()
+  await assertReadOnly(first)
+  await assertAccessible(first, "taken over")
+  await first.shot("across-taken-over")
+  // Only the user claims the seat again.
+  await timersRun(first, 2_500)
+  await assertReadOnly(first)
+  await second.typeAtEnd(" Still.")
+  await second.seated()
+  await first.page.bringToFront()
+  await first.notice.getByRole("button", { name: "Use it here instead" }).click()
+  await second.notice.getByText("You're now editing in another tab. This one is paused.").waitFor()
+  await first.seated()
+  await first.waitForText("Begun. On one. On two. Still.")
+  await assertReadOnly(second)
+  await first.typeAtEnd(" Back.")
+  await first.seated()
+  browser.assertContent()
+})
 
-for (const [locale, words] of Object.entries(WORDS)) {
-  test(`a tab at another server takes the seat over, and the old one says so and does not fight (${locale})`, async () => {
-    await start()
-    const first = await browser.newUser(one, { locale })
-    await first.begin("김민수", "Begun.")
-    await first.typeAtEnd(" On one.")
-    await first.seated()
-    const second = await tabAt(first, two)
-    await second.notice.getByText(words.own).waitFor()
-    assert.equal(await second.notice.getAttribute("role"), "status")
-    const offered = await second.notice.getByRole("button").allTextContents()
-    assert.deepEqual(offered, [words.here, words.wait])
-    // By keyboard only.
-    await second.notice.getByRole("button", { name: words.here }).focus()
-    await second.page.keyboard.press("Enter")
-    await first.notice.getByText(words.stopped).waitFor()
-    await first.notice.getByText(words.safe).waitFor()
-    await first.page.locator("#seat-badges [data-role=writer][data-state=here]").waitFor()
-    await second.seated()
-    await second.waitForText("Begun. On one.")
-    await second.typeAtEnd(" On two.")
-    await second.seated()
-    await assertReadOnly(first)
-    await assertAccessible(first, "taken over")
-    await first.shot(`across-taken-over-${locale.slice(0, 2)}`)
-    // Only the user claims the seat again.
-    await timersRun(first, 2_500)
-    await assertReadOnly(first)
-    await second.typeAtEnd(" Still.")
-    await second.seated()
-    await first.page.bringToFront()
-    await first.notice.getByRole("button", { name: words.here }).click()
-    await second.notice.getByText(words.stopped).waitFor()
-    await first.seated()
-    await first.waitForText("Begun. On one. On two. Still.")
-    await assertReadOnly(second)
-    await first.typeAtEnd(" Back.")
-    await first.seated()
-    browser.assertContent()
-  })
-
-  test(`a waiter of another server is counted at the seat badge, and seated when the seat is free (${locale})`, async () => {
-    await start()
-    const first = await browser.newUser(one, { locale })
-    await first.begin("김민수", "Mine.")
-    const second = await tabAt(first, two)
-    await second.notice.getByRole("button", { name: words.wait }).click()
-    await second.notice.getByText(words.next).waitFor()
-    await second.notice.getByRole("button", { name: words.leave }).waitFor()
-    await first.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")))
-    await first.page.locator("#seat-badges [data-role=writer]").getByText(words.waiting).waitFor()
-    await first.shot(`across-counted-${locale.slice(0, 2)}`)
-    await first.page.close()
-    await second.seated()
-    await second.waitForText("Mine.")
-    browser.assertContent()
-  })
-}
+test("a waiter of another server is counted at the seat badge, and seated when the seat is free", async () => {
+  await start()
+  const first = await browser.newUser(one)
+  await first.begin("김민수", "Mine.")
+  const second = await tabAt(first, two)
+  await second.notice.getByRole("button", { name: "Wait for your turn" }).click()
+  await second.notice.getByText("You're next. You can start here as soon as you close the other tab.").waitFor()
+  await second.notice.getByRole("button", { name: "Stop waiting" }).waitFor()
+  await first.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")))
+  await first.page.locator("#seat-badges [data-role=writer]").getByText("1 waiting").waitFor()
+  await first.shot("across-counted")
+  await first.page.close()
+  await second.seated()
+  await second.waitForText("Mine.")
+  browser.assertContent()
+})
 
 test("a page resumes its seat on another server at once after a failover, also after a reload", async () => {
   await start({ GALLEY_SERVER__PUBLIC_URL: loadBalancer.url })

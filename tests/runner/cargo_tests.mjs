@@ -59,7 +59,8 @@ async function outcomes(of, path, arguments_) {
 }
 
 const binaries = new Map(positionals.map((word) => /** @type {[string, string]} */ (word.split("="))))
-const results = new Results()
+const results = new Results(values.short)
+results.left = values.short ? LONG.length : 0
 const leftOut = values.short ? LONG.flatMap((name) => ["--skip", name]) : []
 for (const [of, path] of binaries) {
   const isLong = leftOut.length !== 0 && of === "suite"

@@ -4,6 +4,11 @@
  * form. A test with one reads these variables.
  */
 
+/** Tests of more than ten seconds in a run without `--all`, with the reason. @type {Readonly<Record<string, string>>} */
+export const SLOW = {
+  "an hour of editing with stock clients ends with the same text everywhere": "a quarter of an hour there: clients type, and a server dies",
+}
+
 export const SHORT = { GALLEY_SHORT: "1", GALLEY_KILLS: "2", GALLEY_CRASHES: "2", GALLEY_FUZZ_SECONDS: "3" }
 
 /** @type {readonly string[]} */

@@ -9,6 +9,8 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 
+import { SLOW } from "./long_tests.mjs"
+
 /**
  * @typedef {object} Outcome of a test
  * @property {string} name
@@ -22,12 +24,22 @@ import { dirname, join } from "node:path"
 const AGAIN = 2
 /** As many of the slowest tests are printed. */
 const SLOWEST = 10
+/** A test of a run without `--all` takes no longer, in seconds, or is in `SLOW`. */
+const SECONDS_MAX = 10
 
 export class Results {
   /** @type {Outcome[]} */
   outcomes = []
   /** @type {Outcome[]} those that failed and passed later, with the output of the failure */
   unsteady = []
+  /** Tests that run with `--all` alone, and whole files of them, which are not counted by tests. */
+  left = 0
+  leftFiles = 0
+
+  /** @param {boolean} isShort the run is one without `--all` */
+  constructor(isShort) {
+    this.isShort = isShort
+  }
 
   /** @param {Outcome} outcome */
   add(outcome) {
@@ -55,18 +67,30 @@ export class Results {
     }
   }
 
+  /** Under `GALLEY_STRICT=1` a test that makes a run without `--all` long is a failure. */
+  boundSeconds() {
+    if (!this.isShort || process.env.GALLEY_STRICT !== "1") return
+    for (const test of this.outcomes) {
+      if (test.state !== "passed" || test.seconds <= SECONDS_MAX || test.name in SLOW) continue
+      Object.assign(test, { state: "failed", output: `it takes ${test.seconds.toFixed(1)} s without --all: tests/runner/long_tests.mjs` })
+    }
+  }
+
   /**
-   * Prints the slowest tests and the failures, and writes for `tests/run`: a line `count PASSED FAILED SKIPPED`, lines
-   * `folder COUNT NAME`, so that a dropped test is seen, and lines `failed …` and `unsteady …`. The output of each failure
+   * Prints the slowest tests and the failures, and writes for `tests/run`: a line `count PASSED FAILED SKIPPED`, a line
+   * `left …` of what runs with `--all` alone, lines `folder COUNT NAME`, so that a dropped test is seen, and lines `failed …` and `unsteady …`. The output of each failure
    * gets a file of its own.
    *
    * @param {string} path @param {string} failures the folder of those files
    */
   write(path, failures) {
+    this.boundSeconds()
     const slowest = this.outcomes.toSorted((one, other) => other.seconds - one.seconds).slice(0, SLOWEST)
     for (const { seconds, of, name } of slowest) console.log(`slow ${seconds.toFixed(1)} s  ${of} ${name}`)
     const count = (/** @type {Outcome["state"]} */ state) => this.outcomes.filter((one) => one.state === state).length
     const lines = [`count ${count("passed")} ${count("failed")} ${count("skipped")}`]
+    const parts = [this.left && `${this.left} tests`, this.leftFiles && `${this.leftFiles} files`].filter(Boolean)
+    if (0 < parts.length) lines.push(`left ${parts.join(" and ")}`)
     /** @type {Map<string, number>} */
     const folders = new Map()
     for (const { of, name } of this.outcomes) {

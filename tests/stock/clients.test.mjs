@@ -12,7 +12,7 @@ import * as Y from "yjs"
 import { Galley } from "./galley.mjs"
 
 /** Longer than the 30 s after which a silent connection is closed by the client, with its check. */
-const QUIET_MS = 38_000
+const QUIET_MS = process.env.GALLEY_SHORT ? 6_000 : 38_000
 const TIMEOUT_MS = 60_000
 
 /** @type {Galley} */

@@ -18,6 +18,11 @@ const unlimited = ["REQUESTS", "CLAIMS", "HANDLES"].map((what) => [`GALLEY_LIMIT
 
 /** A server in a folder of its own; `stop` ends it and removes the folder. */
 export class Galley {
+  /** Those that this process has started and not stopped: their logs belong to a failure. @type {Set<Galley>} */
+  static started = new Set()
+  /** Its log so far. */
+  log = ""
+
   /**
    * @param {Record<string, string | undefined>} [settings] by their environment names
    * @param {string} [port] to listen on, where a load balancer has the public address
@@ -55,8 +60,10 @@ export class Galley {
     // No test of a stop has a load balancer before the server.
     const limits = this.binary === binary ? Object.fromEntries(unlimited) : {}
     const env = { GALLEY_SERVER__LINGER: "0s", ...limits, ...inherited, ...this.settings, ...listen }
-    const child = spawn(this.binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
+    const child = spawn(this.binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "pipe"] })
     this.process = child
+    Galley.started.add(this)
+    child.stderr.setEncoding("utf8").on("data", (/** @type {string} */ lines) => (this.log += lines))
     for await (const line of createInterface({ input: child.stdout })) {
       const url = /http:\/\/[^\s/]+/.exec(line)?.[0]
       if (!url) continue
@@ -84,6 +91,7 @@ export class Galley {
 
   async stop() {
     await this.end("SIGKILL")
+    Galley.started.delete(this)
     rmSync(this.folder, { recursive: true, force: true })
   }
 

@@ -17,7 +17,7 @@ import { Redis, freePort } from "./redis.mjs"
 const DESKS = 3
 /** The keystrokes of a fast typist in an hour. */
 const KEYS_AN_HOUR = 18_000
-const HOURS = Number(process.env.GALLEY_SESSION_HOURS ?? 1)
+const HOURS = Number(process.env.GALLEY_SESSION_HOURS ?? (process.env.GALLEY_SHORT ? 0.25 : 1))
 const SEED = Number(process.env.GALLEY_SEED ?? randomInt(2 ** 31))
 /** Rests at which all replicas must agree, and kills, in an hour. */
 const RESTS_AN_HOUR = 4

@@ -48,7 +48,7 @@ export function alarmSentence({ class: name, alarm, measured, since }) {
 class ClassRows {
   #cells = HEADS.map((_, at) => (at === 0 ? el("th", { scope: "row" }) : el("td", { class: "number" })))
   #open = button(t("admin.locks.show"), { class: "button button-quiet" }, () => this.#toggle())
-  #inside = el("div", { class: "inside" })
+  #inside = el("div", { class: "inside", role: "region", tabindex: "0" })
   #panel
   #token = ""
 
@@ -67,6 +67,7 @@ class ClassRows {
     this.#token = token
     const texts = [classLabel(found.class), number(found.held), number(found.waiting), duration(found.oldest_age_ms)]
     for (const [at, cell] of this.#cells.entries()) write(cell, texts[at] ?? "")
+    this.#inside.setAttribute("aria-label", classLabel(found.class))
     this.#open.setAttribute("aria-label", t("admin.locks.show.all", { name: classLabel(found.class) }))
     write(this.#open.firstElementChild ?? this.#open, t("admin.locks.show"))
     if (!this.#panel.hidden) this.#read(found.held)

@@ -21,8 +21,8 @@ const LONG = 100_000
 export class ServedText {
   #timer = 0
   #isReading = false
-  /** When the text was last read, in ms. */
-  #readAt = 0
+  /** When the text was last read, in ms since the page was loaded. */
+  #readAt = -Infinity
   /** The server refused: the document or the right to read it is gone. */
   #isRefused = false
 
@@ -60,7 +60,7 @@ export class ServedText {
       window.clearTimeout(this.#timer)
       this.#timer = 0
       if (stays) return
-      this.#readAt = 0
+      this.#readAt = -Infinity
       this.#isRefused = false
       if (servedAt !== null) this.store.change({ servedAt: null })
     } else if (!document.hidden && !this.#isReading && this.#timer === 0 && !this.#isRefused) this.#readLater()
