@@ -153,32 +153,22 @@ for (const [locale, size, viewport] of LOOKS) {
     await writer.waitForText(typed)
     await toast(writer).getByText(said.undone).waitFor()
 
-<<<<<<< HEAD
-      // The key undoes typing and decisions in one order, and does them again.
-      await decide(writer, "for 성실한", "accept")
-      const accepted = typed.replace("성실한", "꾸준한")
-      await writer.waitForText(accepted)
-      await typeAtEnd(writer, "!")
-      for (const text of [accepted, typed, typed.replace(" typed", "")]) {
-        await writer.page.keyboard.press("Control+z")
-        await writer.waitForText(text)
-      }
-      await writer.card("for 성실한").waitFor({ state: "attached" })
-      for (const text of [typed, accepted, `${accepted}!`]) {
-        await writer.page.keyboard.press("Control+Shift+Z")
-        await writer.waitForText(text)
-      }
-      await writer.page.keyboard.press("Control+z")
-      await writer.waitForText(accepted)
-=======
-    // After typing the key undoes the typing, and only that.
+    // The key undoes typing and decisions in one order, and does them again.
     await decide(writer, "for 성실한", "accept")
-    await writer.waitForText(typed.replace("성실한", "꾸준한"))
+    const accepted = typed.replace("성실한", "꾸준한")
+    await writer.waitForText(accepted)
     await typeAtEnd(writer, "!")
-    await writer.waitForText(`${typed}!`.replace("성실한", "꾸준한"))
+    for (const text of [accepted, typed, typed.replace(" typed", "")]) {
+      await writer.page.keyboard.press("Control+z")
+      await writer.waitForText(text)
+    }
+    await writer.card("for 성실한").waitFor({ state: "attached" })
+    for (const text of [typed, accepted, `${accepted}!`]) {
+      await writer.page.keyboard.press("Control+Shift+Z")
+      await writer.waitForText(text)
+    }
     await writer.page.keyboard.press("Control+z")
-    await writer.waitForText(typed.replace("성실한", "꾸준한"))
->>>>>>> 070d0bf803f4b7d0b5e297c22c243f8b88d55b76
+    await writer.waitForText(accepted)
 
     // By the card, later.
     await openSheet(writer)
