@@ -33,7 +33,7 @@ use crate::storage::log::{Append, Appended};
 use crate::storage::seats::Ratified;
 use crate::yjs::log::{Origin, UpdateLog};
 use crate::yjs::protocol;
-use crate::yjs::text::{Text, document_from_text};
+use crate::yjs::text::document_from_text;
 
 /// Time-out of a wait; a busy machine needs less.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -145,8 +145,7 @@ async fn g7_a_room_that_missed_a_set_back_merges_no_row_that_it_lacks() {
         }
         assert!(room.takes_no_more(), "merges: {merges}");
         let log = stored.storage.log(stored.document).await.expect("readable").expect("a log");
-        let text = Text::build(&UpdateLog::open(log.parts).expect("valid").merged());
-        assert_eq!(text.expect("a text").content().matches("stored").count(), 40);
+        assert_eq!((log.is_merged, log.parts.len()), (false, 40));
     }
 }
 
