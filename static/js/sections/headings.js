@@ -11,7 +11,7 @@
  * questions and put the limit on a line of its own. `chains.js` selects the headings among the candidates.
  */
 
-import { ASKS, DEMAND, endsWithLimit, HANGUL, limitOf } from "./limits.js"
+import { IMPERATIVE, DEMAND, endsWithLimit, HANGUL, limitOf } from "./limits.js"
 
 /**
  * @typedef {{ style: string, number: number | null, isNamed: boolean, isAlone: boolean }} Label
@@ -190,7 +190,7 @@ function levelOf(text, isNamed, limit) {
 
 /** Contracts and reports state bytes. @param {string} text @param {boolean} isNamed @param {import("./limits.js").Limit} limit */
 const isEnglishLimit = (text, isNamed, { unit }) =>
-  ["spaces", "no-spaces", "words"].includes(unit) && (isNamed || ASKS.test(text) || QUESTION.test(text) || endsWithLimit(text))
+  ["spaces", "no-spaces", "words"].includes(unit) && (isNamed || IMPERATIVE.test(text) || QUESTION.test(text) || endsWithLimit(text))
 
 /**
  * Drops the items of lists. A numbered heading needs a demand, a limit, a name or an empty line above it. A

@@ -20,7 +20,7 @@
 export const DEMAND = /(?:기술|서술|작성|설명|소개|제시|적어|써|말씀|답변?)[^.?!]{0,20}?(?:시오|시요|세요|바랍니다|바람|요망)/u
 
 /** The imperative of an English form. */
-export const ASKS = /(?:^|[.,:;?!)\]–—-]|please)\s*(?:please\s+)?(?:describe|explain|discuss|tell\s+us|write|share|reflect|summari[sz]e|introduce|outline|answer|give|state|respond)(?![a-z])/iu
+export const IMPERATIVE = /(?:^|[.,:;?!)\]–—-]|please)\s*(?:please\s+)?(?:describe|explain|discuss|tell\s+us|write|share|reflect|summari[sz]e|introduce|outline|answer|give|state|respond)(?![a-z])/iu
 
 export const HANGUL = /[가-힣]/u
 
@@ -94,8 +94,8 @@ export function endsWithLimit(line) {
   const bracket = line.slice(0, first.from).lastIndexOf(openBracketOf(line, first))
   const isBracketed = openBracketOf(line, first) !== "" && /^[^()[\]{}]*[)\]}〉>】〕][\s.*]*$/u.test(line.slice(bracket + 1))
   const before = line.slice(0, isBracketed ? bracket : first.from).trim()
-  const isTitle = !/(?:다|[.!])["”’]?$/u.test(before) || DEMAND.test(line) || ASKS.test(line)
-  if ((DEMAND.test(line) || ASKS.test(line)) && !MORE.test(line)) return true
+  const isTitle = !/(?:다|[.!])["”’]?$/u.test(before) || DEMAND.test(line) || IMPERATIVE.test(line)
+  if ((DEMAND.test(line) || IMPERATIVE.test(line)) && !MORE.test(line)) return true
   const isEnd = isBracketed || (first.isQualified && !hasLetters(line.slice(first.to)) && before.length <= TITLE_MAX)
   return isEnd && isTitle && hasLetters(before)
 }
@@ -163,7 +163,7 @@ const valueOf = (number = "") => Number(number.replaceAll(",", "").replace("천"
  * @param {string} heading @param {Amount} amount
  */
 function isStatedAsLimit(heading, amount) {
-  if (openBracketOf(heading, amount) || DEMAND.test(heading) || ASKS.test(heading)) return true
+  if (openBracketOf(heading, amount) || DEMAND.test(heading) || IMPERATIVE.test(heading)) return true
   if (hasLetters(heading.slice(amount.to))) return false
   if (HANGUL.test(heading)) return true
   return /(?:^|[?:.!;,–—/|-])$/u.test(heading.slice(0, amount.from).trim()) || (amount.isQualified && !/\.\s*$/.test(heading))

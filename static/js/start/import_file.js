@@ -156,7 +156,7 @@ export class ImportFile {
    *
    * @param {File} file @param {string} guess of the server
    */
-  async #ask(file, guess) {
+  async #chooseEncoding(file, guess) {
     const bytes = await file.arrayBuffer()
     const names = [...new Set([guess === "ISO-2022" ? "iso-2022-jp" : guess.toLowerCase(), ...ENCODINGS])]
     const texts = new Map(names.flatMap((name) => [decoded(bytes, name)].flatMap((text) => (text === null ? [] : [[name, text]]))))
@@ -178,7 +178,7 @@ export class ImportFile {
 
   /** @param {File} file @param {unknown} error */
   #fail(file, error) {
-    if (error instanceof Problem && error.encoding !== "") return void this.#ask(file, error.encoding)
+    if (error instanceof Problem && error.encoding !== "") return void this.#chooseEncoding(file, error.encoding)
     const isLost = error instanceof Problem && error.status === 0
     say(this.#status)
     const { name } = file

@@ -42,7 +42,7 @@ const POLLS_MAX: usize = 400;
 
 /// The least number of drops of all operations before their commits, and after them. The number of polls of a
 /// handler depends on the speed of the database, so a single operation may have none.
-const DROPS_MIN: usize = 10;
+const DROPS_MIN: usize = 3;
 
 /// The settings that all servers of this process share.
 const SETTINGS: [(&str, &str); 7] = [
