@@ -238,7 +238,11 @@ export const KINDS = {
     weight: 6,
     by: "writer",
     draw: (random) => ({ at: random.fraction(), verdict: random.of(["accept", "accept", "reject"]) }),
-    play: (hand, { at, verdict }) => hand.onCard("#cards", at, `[data-decision=${verdict}]`),
+    play: async (hand, { at, verdict }) => {
+      await hand.onCard("#cards", at, `[data-decision=${verdict}]`)
+      // The page asks about the passage that it guessed.
+      await hand.press("#confirm[open] .button-strong")
+    },
   },
   decideAll: {
     group: "decisions",

@@ -40,7 +40,7 @@ export function faultsOf({ writer, reviewer, served }, without) {
     same(`the ${role}'s editor, beside base and overlay`, seen.editor, seen.overlaid)
     same(`the ${role}'s drawn base`, baseOf(seen.pieces), seen.base)
     same(`the ${role}'s drawn acceptance, beside the server's`, acceptedOf(seen.pieces), served.accepted)
-same(`cards of the ${role}`, seen.cards.map((card) => cardOf(card, without)).join("\n"), served.open.map((card) => cardOf(card, without)).sort().join("\n"))
+    same(`cards of the ${role}`, seen.cards.map((card) => cardOf(card, without)).join("\n"), served.open.map((card) => cardOf(card, without)).sort().join("\n"))
   }
   same("the reviewer's drawn view", viewOf(reviewer), reviewer.editor)
   const broken = BROKEN.exec(served.text)
@@ -51,10 +51,10 @@ same(`cards of the ${role}`, seen.cards.map((card) => cardOf(card, without)).joi
 /** @param {{ id: string, state: string }} review @param {readonly string[]} without */
 const cardOf = ({ id, state }, without) => `${id} ${classOf(state, without)}`
 
-/** A review stands, was edited, or has lost its passage; `states`: the last two are one. @param {string} state @param {readonly string[]} without */
+/** The state of a review; `states`: whether it stands. @param {string} state @param {readonly string[]} without */
 function classOf(state, without) {
-  if (state === "exact" || state === "moved") return "stands"
-  return without.includes("states") ? "stands not" : state
+  if (!without.includes("states")) return state
+  return state === "exact" || state === "moved" ? "stands" : "stands not"
 }
 
 /** The faults of a reload. @param {Seen} before @param {Seen} after @param {readonly string[]} without @returns {Fault[]} */
