@@ -76,7 +76,7 @@ test("s1-4: the pages of a deleted document name the deletion, offer the text an
   await writer.page.getByRole("button", { name: said.restore }).click()
   await writer.seated()
   await writer.waitForText("Soon gone.")
-  await reviewer.page.reload()
+  // P15: the other page learns of the restore by itself.
   await reviewer.seated()
   await reviewer.waitForText("Soon gone.")
 })
@@ -103,6 +103,8 @@ test("n-9: a paused tab learns of the deletion when it is in use again", async (
   await writer.notice.getByRole("button", { name: said.restore }).click()
   await writer.seated()
   await writer.waitForText("Soon gone.")
+  await second.evaluate(() => window.dispatchEvent(new Event("focus")))
+  await second.locator("#notice").getByText(said.own).waitFor({ state: "hidden" })
 })
 
 test("n-9: a paused tab of a document that is in no bin reports the deletion, also while it is not in use", async () => {

@@ -49,14 +49,15 @@ afterEach(async () => {
   await galley.stop()
 })
 
-/** Without guests; users come from the host application. */
-async function startWithoutGuests() {
+/** Without guests; users come from the host application. @param {Record<string, string>} [settings] */
+async function startWithoutGuests(settings = {}) {
   const { port } = /** @type {import("node:net").AddressInfo} */ (host.address())
   urls = []
   user = { id: "kim-17", name: "Kim" }
   galley = await Galley.start({
     GALLEY_AUTH__GUESTS: "false",
     GALLEY_AUTH__SIGN_IN_URL: `http://127.0.0.1:${port}/in?next={return}`,
+    ...settings,
   })
 }
 
@@ -117,6 +118,16 @@ test("an expired sign-in is named, and the way back brings the unsaved text in",
   await kim.waitForText("Begun. More.")
   assert.equal(new URL(kim.page.url()).pathname, `/d/${document}`)
   browser.assertContent()
+})
+
+test("P15: a page at an address that the server does not know names it, and calls nothing deleted", async () => {
+  await startWithoutGuests({ GALLEY_SERVER__PUBLIC_URL: "http://galley.example" })
+  const { document } = await shared("Begun.")
+  const kim = await browser.newUser(galley)
+  await giveCookie(kim, token(user, 3_600))
+  await kim.page.goto(`${galley.url}/d/${document}`)
+  await kim.page.getByRole("heading", { name: "This address is not the server's own" }).waitFor()
+  await kim.page.getByText(`opened at ${galley.url}`).waitFor()
 })
 
 test("without guests and without a sign-in the page asks for no name, in both languages", async () => {

@@ -96,6 +96,8 @@ test("S1-7 the reviewer is removed, and a new link opens the document to the nex
   await dialog(writer).getByRole("status").getByText("이서연 is no longer the reviewer").waitFor()
   await reviewer.notice.getByText("The writer has changed the reviewer").waitFor()
   assert.equal(await reviewer.notice.getByRole("button", { name: "Open again" }).count(), 0)
+  await reviewer.page.reload()
+  await reviewer.page.getByRole("heading", { name: "You are not the reviewer of this document" }).waitFor()
   const next = await writer.copied(() => dialog(writer).getByRole("button", { name: "Copy the invite" }).click())
   assert.notEqual(next, invite)
   await dialog(writer).getByText(/^Copied at/).waitFor()

@@ -68,8 +68,11 @@ export class ServerEvents {
       const invite = before?.invite ?? null
       if (link) this.store.applyLink({ ...link, invite })
       const { writer, reviewer } = this.store.state.occupancy
+      const isDeleted = this.store.state.phase === "lost" && this.store.state.reason === "deleted"
+      // It was restored elsewhere.
+      if (link && isDeleted) return location.reload()
       const isUnknown = writer.here === null || reviewer.here === null
-      if ((isUnknown || 0 < writer.waiting + reviewer.waiting) && !document.hidden) this.readLinkSoon(POLL_QUEUE_EVERY)
+      if ((isDeleted || isUnknown || 0 < writer.waiting + reviewer.waiting) && !document.hidden) this.readLinkSoon(POLL_QUEUE_EVERY)
     }, after)
   }
 

@@ -14,8 +14,8 @@ import { WrittenDrafts } from "../reviews/written_drafts.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
 import { unsentParts } from "../unsaved/unsaved_list.js"
 
-/** The interval in which a refused visitor asks whether the writer has let them in, in ms. */
-const LET_IN_POLL = 4_000
+/** The interval in which a refused page asks for its document again, in ms. */
+const REFUSED_POLL = 4_000
 
 /**
  * @typedef {{ me: api.User, link: api.Link, role: api.Role }} Arrival
@@ -42,6 +42,7 @@ async function arrive(dialog) {
   } catch (error) {
     if (id !== undefined) showUnsent(id)
     await refuse(dialog, error)
+    if (id !== undefined && isDeletion(error)) reopened(() => api.link(id))
   }
   return null
 }
@@ -67,8 +68,8 @@ async function asOwner(dialog, document) {
   try {
     return { me, link: await ownLink(document), role: "writer" }
   } catch (error) {
-    if (error instanceof api.Problem && error.deleted) dialog.deleted(error.deleted, me, document)
-    else await refuse(dialog, error)
+    await refuse(dialog, error, me, document)
+    if (isDeletion(error)) reopened(() => api.shareLink(document))
     await showOrphanedDrafts(me, document)
     return null
   }
@@ -157,12 +158,23 @@ async function waitToBeLetIn(dialog, { id, invite, preview, signedIn }) {
     throw error
   })
   if (!joined) dialog.notified(preview)
+  return withRole(me, await polled(() => linkOfMember(id, me)))
+}
+
+/** Asks until there is an answer, while the page is in use. @template T @param {() => Promise<T | null>} read @returns {Promise<T>} */
+async function polled(read) {
   for (;;) {
-    const link = document.hidden ? null : await linkOfMember(id, me).catch(() => null)
-    if (link) return withRole(me, link)
-    await new Promise((resolve) => window.setTimeout(resolve, LET_IN_POLL))
+    const answer = document.hidden ? null : await read().catch(() => null)
+    if (answer) return answer
+    await new Promise((resolve) => window.setTimeout(resolve, REFUSED_POLL))
   }
 }
+
+/** Opens the page anew once its document is restored. @param {() => Promise<object>} read fails until then */
+const reopened = (read) => void polled(read).then(() => location.reload())
+
+/** @param {unknown} error */
+const isDeletion = (error) => error instanceof api.Problem && error.deleted !== null
 
 /**
  * The link, when its invite makes one the reviewer. The writer and the reviewer need none.
@@ -175,7 +187,7 @@ async function waitToBeLetIn(dialog, { id, invite, preview, signedIn }) {
  */
 async function joinByInvite(dialog, id, invite, { me, preview, mustConfirm }) {
   if (!preview) {
-    dialog.refuse("incomplete")
+    dialog.refuse(mustConfirm ? "former" : "incomplete")
     return null
   }
   if (mustConfirm && !(await dialog.confirmReview(me, preview))) {
@@ -200,15 +212,16 @@ async function linkOfMember(id, me) {
   }
 }
 
-/** @param {EntryDialog} dialog @param {unknown} error */
-async function refuse(dialog, error) {
+/** @param {EntryDialog} dialog @param {unknown} error @param {api.User | null} [me] the owner @param {string} [document] */
+async function refuse(dialog, error, me = null, document = "") {
   if (!(error instanceof api.Problem)) return dialog.refuse("failed", error)
   if (error.kind === "reviewer-exists") {
     // Another visitor was faster.
     return location.reload()
   }
-  if (error.deleted) return dialog.deleted(error.deleted, null, "")
+  if (error.deleted) return dialog.deleted(error.deleted, me, document)
   if (error.status === 401) return dialog.signIn()
+  if (error.kind === "foreign-origin") return dialog.refuse("origin")
   if ([403, 404, 410, 422].includes(error.status)) return dialog.refuse("missing")
   dialog.refuse("failed", error)
 }

@@ -29,10 +29,10 @@ export class EntryDialog {
     this.#show(el("p", { class: "quiet", text: t("entry.opening") }))
   }
 
-  /** Says why there is no desk. @param {"void" | "missing" | "incomplete" | "failed"} outcome @param {unknown} [error] */
+  /** Says why there is no desk. @param {"void" | "missing" | "incomplete" | "former" | "origin" | "failed"} outcome @param {unknown} [error] */
   refuse(outcome, error) {
     const again = button(t("common.retry"), { class: "button button-strong" }, () => location.reload())
-    const text = t(`entry.${outcome}.text`, { why: errorText(error) })
+    const text = t(`entry.${outcome}.text`, { why: errorText(error), address: location.origin })
     this.#showRefusal(t(`entry.${outcome}.title`), text, ...(outcome === "failed" ? [again] : []))
   }
 
