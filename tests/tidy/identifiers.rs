@@ -1,6 +1,9 @@
 //! One word, one meaning: identifiers use the terms of the glossary (`domain/lib.rs`, `locks/lib.rs`)
 //! and none of the words that the terms replaced.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use crate::tree::{self, assert_none};
 
 /// The words, each row with the terms in their place. A word is one part of an identifier.
@@ -87,10 +90,12 @@ fn only_the_parts_of_identifiers_count() {
 
 /// The term in place of a word of that identifier.
 fn term_for(name: &str) -> Option<&'static str> {
-    let parts = parts(name);
-    let is_old = |words: &str| words.split(' ').any(|word| parts.iter().any(|part| part == word));
-    let (term, _) = WORDS.iter().find(|(_, words)| is_old(words))?;
-    ALLOWED.split(' ').all(|word| word != name).then_some(term)
+    static TERMS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+        let rows = WORDS.iter();
+        rows.flat_map(|(term, words)| words.split(' ').map(move |word| (word, *term))).collect()
+    });
+    let term = parts(name).iter().find_map(|part| TERMS.get(part.as_str()))?;
+    ALLOWED.split(' ').all(|word| word != name).then_some(*term)
 }
 
 /// The words of an identifier in lower case.
@@ -108,13 +113,15 @@ fn parts(name: &str) -> Vec<String> {
 /// The text without comments and literals. Line breaks stay.
 fn code(text: &str, kind: &str) -> String {
     let (mut code, mut rest) = (String::new(), text);
-    while let Some(c) = rest.chars().next() {
+    while let Some(at) = rest.find(['-', '/', 'r', '\'', '"', '`']) {
+        code.push_str(&rest[..at]);
+        rest = &rest[at..];
         let length = not_code(rest, kind, code.trim_end().chars().last());
-        let (skipped, after) = rest.split_at(length.unwrap_or(c.len_utf8()));
+        let (skipped, after) = rest.split_at(length.unwrap_or(1));
         code.extend(skipped.chars().filter(|c| length.is_none() || *c == '\n'));
         rest = after;
     }
-    code
+    code + rest
 }
 
 /// The length of the comment or literal at the start of `rest`, after the character `before`.

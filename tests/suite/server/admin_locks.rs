@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use chrono::{DateTime, Utc};
 use galley::locks::{AcquireOptions, Guard, Lease, LockName, Locks};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -135,7 +136,8 @@ async fn the_list_of_locks_is_paged_with_the_oldest_of_each_class_first() {
         assert!(page.len() <= 5);
         seen.extend(page.iter().map(|lock| {
             let text = |name: &str| lock[name].as_str().expect("text").to_owned();
-            (text("class"), text("since"), text("lock_key"))
+            let since: DateTime<Utc> = text("since").parse().expect("a time");
+            (text("class"), since, text("lock_key"))
         }));
         pages += 1;
         match said["next_cursor"].as_str() {

