@@ -16,9 +16,11 @@ export const WAITING = /^locks::/
 /** By binary: names, or patterns of names. @type {Readonly<Record<string, readonly (string | RegExp)[]>>} */
 export const LONG = {
   // Models and parsers under random schedules and inputs: no machine changes their outcome.
+  // Models, parsers and bounds under random or huge inputs: no machine changes their outcome.
   galley_core: [/^sessions::(model|shuttle)_tests::/],
+  galley_files: [/::g13_/],
   galley_locks: [/^model::tests::/, /^redis::reply_tests::g12_/],
-  galley_yjs: [/^document_order::tests::g13_/, /^tests::mutations::/, /^json::tests::the_check_accepts/, /^tests::cost::/],
+  galley_yjs: [/::g13_/, /^tests::mutations::/, /^json::tests::the_check_accepts/, /^tests::cost::/],
   suite: [
     // The second engine and further backends, where their code does not differ by more than the statements.
     /^locks::\w+::(redis_cluster|valkey_single|valkey_cluster)::/,

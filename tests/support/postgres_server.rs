@@ -240,7 +240,8 @@ impl Drop for Database {
 fn memory() -> PathBuf {
     let free = Command::new("df").args(["-BM", "--output=avail", SHARED_MEMORY]).output();
     let text = free.map(|free| String::from_utf8_lossy(&free.stdout).into_owned());
-    let free = text.ok().and_then(|text| text.lines().last()?.trim().strip_suffix('M')?.parse().ok());
+    let free =
+        text.ok().and_then(|text| text.lines().last()?.trim().strip_suffix('M')?.parse().ok());
     let has_room = free.is_some_and(|free: u64| MEMORY_MIN_MB <= free);
     if has_room { SHARED_MEMORY.into() } else { std::env::temp_dir() }
 }

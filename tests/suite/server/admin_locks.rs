@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use chrono::{DateTime, Utc};
+use futures_util::future::join_all;
 use galley::locks::{AcquireOptions, Guard, Lease, LockName, Locks};
 use serde_json::{Value, json};
 use tokio::time::timeout;
