@@ -1,8 +1,7 @@
 // @ts-check
 /**
  * The main roads of the pages: the browser tests of a run without `--all`, by file and the beginning of their names. Each
- * size and scheme, and all else, runs with `--all`. A file takes a process and a browser of its own: a road beside others
- * in its file costs less than one in another.
+ * size and scheme, and all else, runs with `--all`. A further file costs a process and a browser.
  */
 
 /** @type {Readonly<Record<string, readonly string[]>>} */
