@@ -10,36 +10,12 @@
  */
 
 import { Browser, Galley } from "../browser/harness.mjs"
+import { quantile, typed, watch } from "./keys.mjs"
 
 const ROUNDS = 5
 const COMMENTS = 300
 const SENTENCE = "물류 현장에서 배운 점을 한 문장으로 적었습니다. "
 const TEXT = Array.from({ length: 1_300 }, (_, at) => `${at + 1}번째 문단. ${SENTENCE.repeat(2)}`).join("\n\n")
-const TYPED = "typed in the middle of it all, one letter after the other"
-
-/** @param {number[]} values @param {number} share */
-const quantile = (values, share) => {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
-}
-
-/** Measures each key of a page. */
-function watch() {
-  /** @type {number[]} */
-  const keys = []
-  Object.assign(globalThis, { keys })
-  addEventListener(
-    "keydown",
-    ({ timeStamp }) => {
-      requestAnimationFrame(() => {
-        const { port1, port2 } = new MessageChannel()
-        port1.onmessage = () => keys.push(performance.now() - timeStamp)
-        port2.postMessage(null)
-      })
-    },
-    { capture: true },
-  )
-}
 
 /** @param {string} binary @param {Browser} browser */
 async function prepare(binary, browser) {
@@ -81,15 +57,7 @@ for (let round = 0; round < ROUNDS; round++) {
     await run.writer.seated()
     run.opened.push(performance.now() - start)
     await page.waitForTimeout(1_500)
-    await page.locator(".cm-content").click()
-    for (let down = 0; down < 12; down++) await page.keyboard.press("PageDown")
-    await page.waitForTimeout(700)
-    await page.evaluate(() => void (/** @type {any} */ (globalThis).keys.length = 0))
-    for (const letter of TYPED) {
-      await page.keyboard.type(letter)
-      await page.waitForTimeout(60)
-    }
-    run.keys.push(.../** @type {number[]} */ (await page.evaluate(() => /** @type {any} */ (globalThis).keys)))
+    run.keys.push(...(await typed(page)).keys)
   }
 }
 for (const [name, { keys, opened }] of Object.entries(runs)) {

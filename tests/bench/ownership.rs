@@ -7,8 +7,8 @@
 //!   hash: no session, no deadline, no concurrency.
 //!
 //! Each with 1, 1,000 and 100,000 seats held by as many users. The order of the checks jumps, so
-//! that at 100,000 the entry is seldom in the processor's cache. After criterion's own measurements the
-//! three run in turn, and the benchmark prints their medians:
+//! that at 100,000 the entry is seldom in the processor's cache. The three run in turn, and the benchmark
+//! prints their medians:
 //!
 //! ```text
 //! cargo bench --bench ownership
@@ -27,7 +27,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Utc;
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
 use galley::domain::seat::{Role, Seat};
@@ -102,28 +101,10 @@ fn identity_of(user: User, seat: Seat) -> SessionIdentity {
     }
 }
 
-fn ownership(c: &mut Criterion) {
-    let mut group = c.benchmark_group("holds");
-    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_millis(1_500));
-    let mut lines = Vec::new();
+fn main() {
+    println!("medians of {ROUNDS} rounds of {QUESTIONS} questions, in turn");
     for seats in [1, 1_000, 100_000] {
-        let mut server = Server::with(seats);
-        let now = Instant::now();
-        group.bench_function(BenchmarkId::new("registry", seats), |bencher| {
-            bencher.iter(|| server.registry(now).expect("the seat is theirs"));
-        });
-        group.bench_function(BenchmarkId::new("with_clock", seats), |bencher| {
-            bencher.iter(|| server.registry(Instant::now()).expect("the seat is theirs"));
-        });
-        group.bench_function(BenchmarkId::new("hash_map", seats), |bencher| {
-            bencher.iter(|| server.hash_map().expect("the seat is theirs"));
-        });
-        lines.push(medians(&mut server, seats));
-    }
-    group.finish();
-    println!("\nmedians of {ROUNDS} rounds of {QUESTIONS} questions, in turn");
-    for line in lines {
-        println!("{line}");
+        println!("{}", medians(&mut Server::with(seats), seats));
     }
 }
 
@@ -156,6 +137,3 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times[times.len() / 2].as_secs_f64() * 1_000_000_000.0 / QUESTIONS as f64
 }
-
-criterion_group!(benches, ownership);
-criterion_main!(benches);

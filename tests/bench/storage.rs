@@ -6,17 +6,22 @@
 //! of one page; and in the same PostgreSQL, over the same kind of socket, one connection that
 //! inserts a row of 30 bytes and commits.
 
-#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark stops at what is unexpected")]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a measurement that fails panics, and one that does not prints"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;
 
 use std::fs::File;
 use std::io::{Seek, Write};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, SessionId, ShareLinkId};
 use galley::domain::seat::{Role, Seat};
@@ -28,6 +33,9 @@ use galley::storage::log::Append;
 use galley::storage::seats::FenceGuard;
 use sqlx::{Connection, PgConnection};
 use tokio::runtime::Runtime;
+
+/// Rounds of each kind for the median.
+const ROUNDS: usize = 501;
 
 /// A keystroke by the writer of a document of its own.
 async fn keystroke(storage: &Storage) -> Append {
@@ -65,15 +73,14 @@ async fn keystroke(storage: &Storage) -> Append {
     }
 }
 
-fn append(c: &mut Criterion) {
+fn main() {
     let runtime = Runtime::new().unwrap();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = format!("sqlite://{}", folder.path().join("galley.db").display());
     let postgres = support::postgres_server::Server::start();
     let name = runtime.block_on(postgres.empty());
-    for (engine, url) in [("sqlite", file), ("postgres", postgres.url(&name))] {
+    for (engine, url) in [("SQLite", file), ("PostgreSQL", postgres.url(&name))] {
         let storage = runtime.block_on(Storage::open(&url)).unwrap();
-        let mut group = c.benchmark_group(format!("append_{engine}"));
         // Documents and updates: one writer; a burst of one writer; a server with many writers.
         for (documents, updates) in [(1, 1), (1, 16), (16, 16), (1, 256), (256, 256)] {
             let mut strokes = Vec::new();
@@ -81,36 +88,38 @@ fn append(c: &mut Criterion) {
                 strokes.push(runtime.block_on(keystroke(&storage)));
             }
             let batch: Vec<Append> = strokes.iter().cycle().take(updates).cloned().collect();
-            runtime.block_on(storage.append(&batch)).unwrap();
-            group.throughput(Throughput::Elements(updates as u64));
-            let id = BenchmarkId::new(format!("{documents}_documents"), updates);
-            group.bench_function(id, |bencher| {
-                bencher.to_async(&runtime).iter(async || storage.append(&batch).await.unwrap());
+            measure(&format!("{engine}, {updates} of {documents}"), || {
+                runtime.block_on(storage.append(&batch)).unwrap();
             });
         }
-        group.finish();
         runtime.block_on(storage.close());
     }
-    insert(c, &runtime, &runtime.block_on(postgres.empty()), &postgres);
+    insert(&runtime, &runtime.block_on(postgres.empty()), &postgres);
+    fsync();
+}
+
+/// Prints the median time of a round.
+fn measure(what: &str, mut round: impl FnMut()) {
+    let mut times = [Duration::ZERO; ROUNDS];
+    for time in &mut times {
+        let began = Instant::now();
+        round();
+        *time = began.elapsed();
+    }
+    times.sort_unstable();
+    println!("{what}: {:.3} ms", times[ROUNDS / 2].as_secs_f64() * 1_000.0);
 }
 
 /// The limit of PostgreSQL: one row and one commit only.
-fn insert(
-    c: &mut Criterion,
-    runtime: &Runtime,
-    name: &str,
-    postgres: &support::postgres_server::Server,
-) {
+fn insert(runtime: &Runtime, name: &str, postgres: &support::postgres_server::Server) {
     let mut connection = runtime.block_on(postgres.stranger(name));
     let make = "CREATE TABLE bare (document_id text, seq bigint, bytes bytea, \
                 PRIMARY KEY (document_id, seq))";
     runtime.block_on(sqlx::raw_sql(make).execute(&mut connection)).unwrap();
     let mut seq = 0;
-    c.bench_function("bare_insert_postgres", |bencher| {
-        bencher.iter(|| {
-            seq += 1;
-            runtime.block_on(insert_one(&mut connection, seq));
-        });
+    measure("PostgreSQL, a bare insert", || {
+        seq += 1;
+        runtime.block_on(insert_one(&mut connection, seq));
     });
     runtime.block_on(connection.close()).unwrap();
 }
@@ -126,17 +135,12 @@ async fn insert_one(connection: &mut PgConnection, seq: i64) {
 }
 
 /// The limit: fsync of one page only.
-fn fsync(c: &mut Criterion) {
+fn fsync() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut file = File::create(folder.path().join("page")).unwrap();
-    c.bench_function("fsync_of_one_page", |bencher| {
-        bencher.iter(|| {
-            file.rewind().unwrap();
-            file.write_all(&[7; 4096]).unwrap();
-            file.sync_data().unwrap();
-        });
+    measure("fsync of a page", || {
+        file.rewind().unwrap();
+        file.write_all(&[7; 4096]).unwrap();
+        file.sync_data().unwrap();
     });
 }
-
-criterion_group!(benches, append, fsync);
-criterion_main!(benches);

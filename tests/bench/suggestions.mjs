@@ -11,6 +11,7 @@
  */
 
 import { Browser, Galley } from "../browser/harness.mjs"
+import { quantile, typed, watch } from "./keys.mjs"
 
 const COUNT = Number(process.argv[2] ?? 2_000)
 const ROUNDS = 5
@@ -18,34 +19,6 @@ const ROUNDS = 5
 const BATCH = 200
 const SENTENCE = "물류 현장에서 배운 점을 한 문장으로 적었습니다."
 const TEXT = Array.from({ length: 2_000 }, (_, at) => `${at + 1}번째 문단. ${SENTENCE}`).join("\n\n").slice(0, 100_000)
-const TYPED = "typed in the middle of it all, one letter after the other"
-
-/** @param {number[]} values @param {number} share */
-const quantile = (values, share) => {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
-}
-
-/** Measures each key of a page, and its long tasks. */
-function watch() {
-  /** @type {number[]} */
-  const keys = []
-  /** @type {number[]} */
-  const long = []
-  Object.assign(globalThis, { keys, long })
-  new PerformanceObserver((list) => long.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" })
-  const measure = (/** @type {KeyboardEvent} */ { timeStamp }) => {
-    requestAnimationFrame(() => {
-      const { port1, port2 } = new MessageChannel()
-      port1.onmessage = () => keys.push(performance.now() - timeStamp)
-      port2.postMessage(null)
-    })
-  }
-  addEventListener("keydown", measure, { capture: true })
-}
-
-/** @param {import("../browser/harness.mjs").User} user @param {"keys" | "long"} name @returns {Promise<number[]>} */
-const taken = ({ page }, name) => page.evaluate((name) => Reflect.get(globalThis, name).splice(0), name)
 
 /** Suggests through the page of the reviewer. @param {import("../browser/harness.mjs").User} reviewer @param {object[]} put */
 const suggest = ({ page }, put) =>
@@ -103,15 +76,9 @@ for (let round = 0; round < ROUNDS; round++) {
     version = items[0].version
     found.letters.push(seen - sent)
   }
-  for (let down = 0; down < 12; down++) await writer.page.keyboard.press("PageDown")
-  await writer.page.waitForTimeout(700)
-  await Promise.all([taken(writer, "keys"), taken(writer, "long")])
-  for (const letter of TYPED) {
-    await writer.page.keyboard.type(letter)
-    await writer.page.waitForTimeout(60)
-  }
-  found.keys.push(...(await taken(writer, "keys")))
-  found.long.push(...(await taken(writer, "long")))
+  const { keys, long } = await typed(writer.page)
+  found.keys.push(...keys)
+  found.long.push(...long)
 }
 const ms = (/** @type {number[]} */ values) => `p50 ${quantile(values, 0.5).toFixed(1)} ms, p95 ${quantile(values, 0.95).toFixed(1)} ms, max ${quantile(values, 1).toFixed(1)} ms`
 console.log(`${COUNT} suggestions in ${TEXT.length} units`)

@@ -143,6 +143,14 @@ test("a sold-out, closed, own or unknown offer says so, and a refused claim read
     headers: { "retry-after": "2", "content-type": "application/problem+json" },
     json: { type: "/problems/lock-wait-timeout", title: "", status: 503 },
   }), { times: 1 })
+  /** @type {() => void} */
+  let goOn = () => undefined
+  const mayGoOn = new Promise((done) => (goOn = () => done(undefined)))
+  // The next press does not wait for the read after the refusal.
+  await lee.page.route(new RegExp(`review-offers/${id}$`), async (route) => {
+    await mayGoOn
+    await route.continue()
+  })
   await press.click()
   await card.getByRole("alert").getByText("your turn did not come. You have no place yet. Try again in 2 seconds.").waitFor()
   assert.equal(await card.locator("textarea").inputValue(), "My letter.")
@@ -150,9 +158,6 @@ test("a sold-out, closed, own or unknown offer says so, and a refused claim read
 
   // The claim waits: the page says so, and closing overtakes it. Not before the page said so: a read of the closed
   // offer hides the sentence.
-  /** @type {() => void} */
-  let goOn = () => undefined
-  const mayGoOn = new Promise((done) => (goOn = () => done(undefined)))
   await lee.page.route(claims, async (route) => {
     await mayGoOn
     await callOffers(kim, "closeOffer", id)

@@ -11,14 +11,20 @@ import { suggest } from "./typed.mjs"
 
 withGalley()
 
-test("T1 the writer types another letter in a quote: what the reviewer types beside it is sent, and a reload shows the same", async () => {
-  const { writer, reviewer } = await desk("저는 물류를 배웠습니다.", { locale: "ko-KR" })
+/** The reviewer replaces a noun, and the writer takes its last letter out. @param {import("./harness.mjs").UserOptions} [options] */
+async function shortened(options) {
+  const { writer, reviewer } = await desk("저는 물류를 배웠습니다.", options)
   await reviewer.select("물류를")
   await reviewer.page.keyboard.insertText("유통을")
   await serverHas(writer, [["물류를", "유통을"]])
   await writer.page.locator(".passage-old", { hasText: "물류를" }).waitFor()
   await caretBehind(writer, "물류")
   await writer.page.keyboard.press("Backspace")
+  return { writer, reviewer }
+}
+
+test("T1 the writer types another letter in a quote: what the reviewer types beside it is sent, and a reload shows the same", async () => {
+  const { writer, reviewer } = await shortened({ locale: "ko-KR" })
   await writer.page.keyboard.insertText("품")
   await writer.waitForText("저는 물품를 배웠습니다.")
   await reviewer.waitForText("저는 물품를 배웠습니다.")
@@ -62,13 +68,7 @@ test("the words of a suggestion whose quote the writer edited can be put in, and
 })
 
 test("T7 the writer deletes a letter of a quote and types it again: the reviewer reads what will be accepted", async () => {
-  const { writer, reviewer } = await desk("저는 물류를 배웠습니다.")
-  await reviewer.select("물류를")
-  await reviewer.page.keyboard.insertText("유통을")
-  await serverHas(writer, [["물류를", "유통을"]])
-  await writer.page.locator(".passage-old", { hasText: "물류를" }).waitFor()
-  await caretBehind(writer, "물류")
-  await writer.page.keyboard.press("Backspace")
+  const { writer, reviewer } = await shortened()
   await reviewer.waitForText("저는 물를 배웠습니다.")
   await writer.page.keyboard.insertText("류")
   await reviewer.waitForText("저는 유통을 배웠습니다.")

@@ -70,7 +70,7 @@ export async function bothSeated(text, ofWriter = {}, ofReviewer = ofWriter, nam
 }
 
 /** Each width and each scheme: no layout depends on the scheme. The other tests have a wide and light window. */
-const LOOKS = /** @type {const} */ ([[360, "dark"], [768, "light"], [1440, "dark"]])
+const LOOKS = /** @type {const} */ ([[360, "dark"], [768, "light"], [1440, "dark"]]).slice(0, process.env.GALLEY_SHORT ? 1 : 3)
 
 /**
  * Shows a page in each of them, one after the other, and leaves it as it was.

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Runs test binaries of cargo, one after the other. Each runs even if an earlier one fails.
+ * Runs test binaries of cargo in two lanes. Each binary runs even if an earlier one fails.
  *
  *     node tests/runner/cargo_tests.mjs [--short] [--result FILE] [--failures FOLDER] NAME=BINARY…
  *
@@ -14,7 +14,7 @@ import { execFileSync, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { parseArgs } from "node:util"
 
-import { LONG, SHORT } from "./long_tests.mjs"
+import { LONG, SHORT, WAITING } from "./long_tests.mjs"
 import { Results } from "./results.mjs"
 
 const { values, positionals } = parseArgs({
@@ -59,16 +59,36 @@ async function outcomes(of, path, arguments_) {
 }
 
 const binaries = new Map(positionals.map((word) => /** @type {[string, string]} */ (word.split("="))))
+if (binaries.size < positionals.length) throw new Error("two binaries have one name")
 const results = new Results(values.short)
-results.left = values.short ? LONG.length : 0
-const leftOut = values.short ? LONG.flatMap((name) => ["--skip", name]) : []
-for (const [of, path] of binaries) {
-  const isLong = leftOut.length !== 0 && of === "suite"
-  for (const outcome of await outcomes(of, path, isLong ? ["--exact", ...leftOut] : [])) results.add(outcome)
-  const tests = isLong ? execFileSync(path, ["--list", "--format", "terse"], { encoding: "utf8" }) : ""
+
+/** The names of the tests of a binary that run now. @param {string} of @param {string} path */
+function namesOf(of, path) {
+  const listed = execFileSync(path, ["--list", "--format", "terse"], { encoding: "utf8" }).split("\n")
+  const all = listed.filter((line) => line.endsWith(": test")).map((line) => line.slice(0, -": test".length))
+  if (!values.short) return all
+  const long = LONG[of] ?? []
   const output = "the list of long tests names no test"
-  if (isLong) for (const name of LONG) if (!tests.includes(`${name}: test\n`)) results.add({ name, of: "long_tests.mjs", state: "failed", seconds: 0, output })
+  for (const one of long) if (!all.some((name) => one.test(name))) results.add({ name: String(one), of: "long_tests.mjs", state: "failed", seconds: 0, output })
+  const names = all.filter((name) => !long.some((one) => one.test(name)))
+  results.left += all.length - names.length
+  return names
 }
+
+/** The lanes run beside each other: of tests that compute, and of tests that wait. @type {[string, string, string[]][][]} */
+const lanes = [[], []]
+for (const [of, path] of binaries) {
+  const names = namesOf(of, path)
+  const waits = (/** @type {string} */ name) => of !== "suite" || WAITING.test(name)
+  lanes[0]?.push([of, path, names.filter((name) => !waits(name))])
+  lanes[1]?.push([of, path, names.filter(waits)])
+}
+await Promise.all(lanes.map(async (lane) => {
+  for (const [of, path, names] of lane) {
+    if (names.length === 0) continue
+    for (const outcome of await outcomes(of, path, ["--exact", ...names])) results.add(outcome)
+  }
+}))
 await results.tryAgain(async ({ name, of }) => {
   const path = binaries.get(of)
   if (path === undefined) return false

@@ -21,7 +21,7 @@ import { Random, StockUser } from "./stock_users.mjs"
 /** @typedef {import("../../static/js/lib/api.js").Review} Review */
 
 const SEED = Number(process.env.GALLEY_SEED ?? randomInt(2 ** 31))
-const ROUNDS = 6
+const ROUNDS = process.env.GALLEY_SHORT ? 1 : 6
 const STEPS = 25
 const CLAUSES = ["갑은 을에게 대금을 지급한다.\n", "을은 갑에게 대금을 지급한다.\n", "I will always gladly answer. ", "the team, the team "]
 
@@ -128,5 +128,5 @@ test("the place that a page shows is the place of the acceptance", { timeout: 30
     }
     for (const user of [writer, reviewer]) user.end()
   }
-  assert.ok(Object.values(seen).every((count) => 0 < count), JSON.stringify(seen))
+  assert.ok(ROUNDS === 1 || Object.values(seen).every((count) => 0 < count), JSON.stringify(seen))
 })

@@ -21,6 +21,9 @@ use tokio::time::{Instant, sleep};
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// PostgreSQL refuses to run as root. This account exists on every system, and owns no files.
 const UNPRIVILEGED: u32 = 65_534;
+const SHARED_MEMORY: &str = "/dev/shm";
+/// Many times what the databases of concurrent tests take.
+const MEMORY_MIN_MB: u64 = 2_000;
 /// Waits until the process that started it is gone, then stops the server and removes its folder.
 const GUARD: &str = r#"
     trap '' INT TERM HUP
@@ -58,21 +61,22 @@ impl Server {
     /// A server with full durability.
     pub(crate) fn start() -> Self {
         // Recovery would sync about a thousand files one by one; no commit depends on that.
-        Self::with("recovery_init_sync_method = syncfs\n")
+        Self::with(&std::env::temp_dir(), "recovery_init_sync_method = syncfs\n")
     }
 
     /// A server without fsync. It survives a kill of its processes, but no power cut.
     pub(crate) fn careless() -> Self {
-        Self::with("fsync = off\nfull_page_writes = off\n")
+        Self::with(&memory(), "fsync = off\nfull_page_writes = off\n")
     }
 
     /// A server that can count its statements.
     pub(crate) fn counting() -> Self {
-        Self::with("fsync = off\nshared_preload_libraries = 'pg_stat_statements'\n")
+        Self::with(&memory(), "fsync = off\nshared_preload_libraries = 'pg_stat_statements'\n")
     }
 
-    fn with(settings: &str) -> Self {
-        let folder = tempfile::Builder::new().prefix("pg").tempdir().expect("a folder").keep();
+    fn with(above: &Path, settings: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("pg").tempdir_in(above).expect("a folder");
+        let folder = folder.keep();
         if is_root() {
             let above = folder.parent().expect("a folder above");
             let mode = fs::metadata(above).expect("readable").permissions().mode();
@@ -229,6 +233,17 @@ impl Drop for Database {
             left.push(std::mem::take(&mut self.name));
         }
     }
+}
+
+/// A file system in memory where it has room: a database has three hundred files, and those of a disk cost half
+/// of the time of its test.
+fn memory() -> PathBuf {
+    let free = Command::new("df").args(["-BM", "--output=avail", SHARED_MEMORY]).output();
+    let text = free.map(|free| String::from_utf8_lossy(&free.stdout).into_owned());
+    let free =
+        text.ok().and_then(|text| text.lines().last()?.trim().strip_suffix('M')?.parse().ok());
+    let has_room = free.is_some_and(|free: u64| MEMORY_MIN_MB <= free);
+    if has_room { SHARED_MEMORY.into() } else { std::env::temp_dir() }
 }
 
 /// A connection outside Galley's pool.

@@ -1,6 +1,9 @@
 //! One word, one meaning: identifiers use the terms of the glossary (`domain/lib.rs`, `locks/lib.rs`)
 //! and none of the words that the terms replaced.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use crate::tree::{self, assert_none};
 
 /// The words, each row with the terms in their place. A word is one part of an identifier.
@@ -27,17 +30,22 @@ const ALLOWED: &str = "Ask Asking asking kept_until told_by Patience seal_in_pla
 
 #[test]
 fn identifiers_use_the_terms_of_the_glossary() {
-    let mut complaints = Vec::new();
+    let (mut complaints, mut terms) = (Vec::new(), HashMap::new());
     let mut sources = tree::of_kind(&["js", "lua", "rs"]);
     sources.retain(|source| ["src", "tests", "static/js"].iter().any(|top| source.is_in(top)));
     for source in sources {
         let code = code(&source.text, source.kind());
         for (number, line) in (1..).zip(code.lines()) {
             let names = line.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
-            let found = names.filter_map(|name| Some((name, term_for(name)?)));
-            complaints.extend(
-                found.map(|(name, term)| source.complaint(number, &format!("`{name}`: {term}"))),
-            );
+            for name in names.filter(|name| !name.is_empty()) {
+                // Most names stand in many lines.
+                let term = match terms.get(name) {
+                    Some(term) => *term,
+                    None => *terms.entry(name.to_owned()).or_insert(term_for(name)),
+                };
+                let complaint = |term| source.complaint(number, &format!("`{name}`: {term}"));
+                complaints.extend(term.map(complaint));
+            }
         }
     }
     assert_none(&complaints, "rename it by the glossary");
@@ -87,10 +95,12 @@ fn only_the_parts_of_identifiers_count() {
 
 /// The term in place of a word of that identifier.
 fn term_for(name: &str) -> Option<&'static str> {
-    let parts = parts(name);
-    let is_old = |words: &str| words.split(' ').any(|word| parts.iter().any(|part| part == word));
-    let (term, _) = WORDS.iter().find(|(_, words)| is_old(words))?;
-    ALLOWED.split(' ').all(|word| word != name).then_some(term)
+    static TERMS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+        let rows = WORDS.iter();
+        rows.flat_map(|(term, words)| words.split(' ').map(move |word| (word, *term))).collect()
+    });
+    let term = parts(name).iter().find_map(|part| TERMS.get(part.as_str()))?;
+    ALLOWED.split(' ').all(|word| word != name).then_some(*term)
 }
 
 /// The words of an identifier in lower case.
@@ -108,13 +118,15 @@ fn parts(name: &str) -> Vec<String> {
 /// The text without comments and literals. Line breaks stay.
 fn code(text: &str, kind: &str) -> String {
     let (mut code, mut rest) = (String::new(), text);
-    while let Some(c) = rest.chars().next() {
+    while let Some(at) = rest.find(['-', '/', 'r', '\'', '"', '`']) {
+        code.push_str(&rest[..at]);
+        rest = &rest[at..];
         let length = not_code(rest, kind, code.trim_end().chars().last());
-        let (skipped, after) = rest.split_at(length.unwrap_or(c.len_utf8()));
+        let (skipped, after) = rest.split_at(length.unwrap_or(1));
         code.extend(skipped.chars().filter(|c| length.is_none() || *c == '\n'));
         rest = after;
     }
-    code
+    code + rest
 }
 
 /// The length of the comment or literal at the start of `rest`, after the character `before`.

@@ -15,7 +15,7 @@ import { mappingOf } from "../../static/js/suggest/ranges.js"
 /** @typedef {import("../../static/js/suggest/parts.js").Part} Part */
 
 const SEED = Number(process.env.GALLEY_SEED ?? Math.floor(Math.random() * 2 ** 32))
-const ROUNDS = 3_000
+const ROUNDS = process.env.GALLEY_SHORT ? 300 : 3_000
 const WORDS = ["학교", "는", "저는 ", " ", " ", "\n", "the", "cat", "a", "s", ".", "👨‍👩‍👧", "e\u0301", "漢"]
 
 const textOf = (/** @type {string} */ text) => Text.of(text.split("\n"))

@@ -24,7 +24,7 @@ import { within } from "../../static/js/suggest/tidy.js"
 /** @type {string[]} */
 const table = JSON.parse(readFileSync(new URL("../data/suggestions.json", import.meta.url), "utf8"))
 const SEED = Number(process.env.GALLEY_SEED ?? Math.floor(Math.random() * 2 ** 32))
-const ROUNDS = 4_000
+const ROUNDS = process.env.GALLEY_SHORT ? 400 : 4_000
 
 const MARK = /\[-(?<quote>[^]*?)-\](?:\{\+(?<text>[^]*?)\+\})?|\{\+(?<added>[^]*?)\+\}/g
 const textOf = (/** @type {string} */ text) => Text.of(text.split("\n"))

@@ -208,7 +208,8 @@ export class OpenedOffer {
       window.clearTimeout(timer)
       write(this.#waits, "")
     }
-    await this.read()
+    // A press of *Try again* does not wait for it.
+    void this.read()
   }
 
   async #end() {

@@ -148,9 +148,14 @@ async fn g13_the_wait_queue_of_an_offer_has_a_bound_and_a_close_answers_it_witho
     let beyond = outcome(servers.claim(0, offer)).await;
     assert!(matches!(beyond, Err(OfferError::LockWaitTimeout)), "{beyond:?}");
     servers.offers[0].close(&owner.id, offer, Utc::now()).await.expect("closed");
+    // On a busy machine the first of them may have waited their ten seconds before the close.
+    let is_late = Duration::from_secs(10) <= began.elapsed();
     for claim in claims {
-        let refused = outcome(claim).await;
-        assert!(matches!(refused, Err(OfferError::OfferClosed)), "{refused:?}");
+        match outcome(claim).await {
+            Err(OfferError::OfferClosed) => {}
+            Err(OfferError::LockWaitTimeout) if is_late => {}
+            other => panic!("{other:?}"),
+        }
     }
     say(&format!("{QUEUE} claims waited and left in {:?}", began.elapsed()));
     assert!(held.is_held());

@@ -316,8 +316,11 @@ async fn g6_a_key_of_another_type_costs_no_other_seat() {
         if broken != "none" {
             let lock = format!("share-link:lock:{}:writer", desk.link);
             let spoilt = format!("share-link:{broken}:{}:writer", desk.link);
-            let _gone: i64 = cluster.redis.run(&format!("DEL {lock} {spoilt}")).await;
-            let _made: i64 = cluster.redis.run(&format!("LPUSH {spoilt} x")).await;
+            let mut spoil = redis::pipe();
+            // A round that comes between them would set the key again.
+            spoil.atomic().del(&[&lock, &spoilt]).lpush(&spoilt, "x");
+            let mut redis = cluster.redis.connection().await;
+            spoil.exec_async(&mut redis).await.expect("no error");
         }
         peers.push((desk, peer));
     }
