@@ -49,15 +49,14 @@ afterEach(async () => {
   await galley.stop()
 })
 
-/** Without guests; users come from the host application. @param {Record<string, string>} [settings] */
-async function startWithoutGuests(settings = {}) {
+/** Without guests; users come from the host application. */
+async function startWithoutGuests() {
   const { port } = /** @type {import("node:net").AddressInfo} */ (host.address())
   urls = []
   user = { id: "kim-17", name: "Kim" }
   galley = await Galley.start({
     GALLEY_AUTH__GUESTS: "false",
     GALLEY_AUTH__SIGN_IN_URL: `http://127.0.0.1:${port}/in?next={return}`,
-    ...settings,
   })
 }
 
@@ -121,8 +120,13 @@ test("an expired sign-in is named, and the way back brings the unsaved text in",
 })
 
 test("P15: a page at an address that the server does not know names it, and calls nothing deleted", async () => {
-  await startWithoutGuests({ GALLEY_SERVER__PUBLIC_URL: "http://galley.example" })
-  const { document } = await shared("Begun.")
+  await startWithoutGuests()
+  const [{ document }, { url }] = [await shared("Begun."), galley]
+  await galley.end("SIGTERM")
+  galley.settings = { ...galley.settings, GALLEY_SERVER__PUBLIC_URL: "http://galley.example" }
+  await galley.run()
+  // It names the other address.
+  galley.url = url
   const kim = await browser.newUser(galley)
   await giveCookie(kim, token(user, 3_600))
   await kim.page.goto(`${galley.url}/d/${document}`)

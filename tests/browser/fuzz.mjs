@@ -38,6 +38,8 @@ const LENGTH_MAX = 1_200
 const REST_MAX = 45_000
 /** The page looks at what is unsent with this delay, at most, after its last own step, in ms. */
 const CALM = 300
+/** The page looks where an edited passage is with a delay after the last edit, in ms: before a reload a rest is longer. */
+const SETTLED = 2_000
 /** Between two looks, in ms. */
 const LOOK_EVERY = 50
 /** Chromium's own deletion over several marks writes styles, which the policy of the page refuses. */
@@ -103,7 +105,7 @@ export class Session {
   /** @param {{ leaves: boolean, reload: Role | "", tries: boolean }} act `leaves`: the reviewer leaves the text, which sends at once */
   async #rest({ leaves, reload, tries }) {
     if (leaves) await this.hands.reviewer.leave()
-    let before = await this.#calm()
+    let before = await this.#calm(undefined, reload === "" ? CALM : SETTLED)
     // The offers of a page stay in its browser until the user answers.
     if (before.writer.offered + before.reviewer.offered !== "") {
       await Promise.all(Object.values(this.hands).map((hand) => hand.discard()))
@@ -143,9 +145,9 @@ export class Session {
   /**
    * Waits until nothing is on its way and all agree.
    *
-   * @param {(found: Found) => Fault[]} [more] what has to hold as well
+   * @param {(found: Found) => Fault[]} [more] what has to hold as well @param {number} [calm] for how long, in ms
    */
-  async #calm(more = () => []) {
+  async #calm(more = () => [], calm = CALM) {
     const hands = Object.values(this.hands)
     await Promise.all(hands.filter(({ path }) => !path.isOpen).map((hand) => hand.open()))
     const deadline = Date.now() + this.restMs
@@ -159,7 +161,7 @@ export class Session {
       last = now
       const faults = [...faultsOf(found, this.without), ...more(found)]
       this.#assertNoError()
-      if (faults.length === 0 && CALM <= Date.now() - since) return found
+      if (faults.length === 0 && calm <= Date.now() - since) return found
       if (deadline < Date.now()) throw new FuzzFailure(described(faults.length === 0 ? [{ what: "the pages", seen: "busy", wanted: "at rest" }] : faults, found))
       await setTimeout(LOOK_EVERY)
     }

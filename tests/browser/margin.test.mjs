@@ -147,6 +147,21 @@ test("s1-1: the form of a new comment and its button are inside the window", asy
   }
 })
 
+test("P9: an active card that grows stays above the foot", async () => {
+  const { writer, reviewer } = await crowd(12)
+  const card = writer.page.locator("#cards .card").nth(11)
+  await card.click()
+  await assertInside(writer, "the card")
+  const id = await card.getAttribute("data-card")
+  const height = (await card.boundingBox())?.height ?? 0
+  await reviewer.page.evaluate(async (id) => {
+    const api = await source("api")
+    for (let reply = 0; reply < 3; reply += 1) await api.reply(location.pathname.split("/").pop(), { id }, "덧붙이는 말입니다. ".repeat(4))
+  }, id)
+  await until(async () => height + 100 < ((await card.boundingBox())?.height ?? 0), "the card has grown")
+  await assertInside(writer, "the card with its replies")
+})
+
 test("s1-2: done reviews have a tab of their own, and leave the open cards beside their lines", async () => {
   const { writer } = await crowd(6)
   for (let at = 0; at < 3; at++) {

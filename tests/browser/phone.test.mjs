@@ -76,6 +76,20 @@ test("s1-1 at 360 px: a tapped passage and its card are both visible, with 20 re
   await assertAccessible(reviewer, "the sheet")
 })
 
+test("P9: a tapped suggestion shows its old words and its new ones above the sheet", async () => {
+  const { writer, reviewer } = await bothSeated(TEXT, { hasTouch: true, viewport: PHONE })
+  await reviewer.page.evaluate(async ([quote, start]) => {
+    const anchor = { start, end: start + quote.length, quote }
+    await (await source("api")).createReview(location.pathname.split("/").pop(), { anchor, body: "", suggestion: quote.repeat(6) })
+  }, /** @type {[string, number]} */ ([clause(12), TEXT.indexOf(clause(12))]))
+  const added = writer.page.locator("ins.passage-new")
+  await writer.page.locator(".passage-old").first().tap()
+  await until(() => isOpen(writer), "the sheet is open")
+  const below = async () => ((await added.evaluate((element) => element.getBoundingClientRect().bottom)) ?? 0) - (await edges(writer)).sheet.top
+  await until(async () => (await below()) <= 0, "the new words are above the sheet", async () => String(await below()))
+  await assertVisible(writer, "the old words")
+})
+
 test("s1-2 at 360 px: done reviews have their own tab in the sheet", async () => {
   const { writer } = await open(3)
   await writer.resize(PHONE)

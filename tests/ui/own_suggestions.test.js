@@ -260,6 +260,25 @@ test("T7 the writer deletes a letter of a quote and types it again: the page rea
   assert.deepEqual([view.text, text.toString()], ["저는 유통을 배웠습니다.", "저는 유통을 배웠습니다."])
 })
 
+test("T7 a passage of which the server has fewer letters than this page is sent anew, once", async () => {
+  const { text, server, view, own, events } = await page("저는 물류를 배웠습니다.")
+  view.type(3, 6, "유통을")
+  await after(400)
+  await events()
+  const { id } = lastPut(server)
+  // As after an undo that brought a letter back before the server looked for it.
+  server.store(id, 1, [{ start: 4, end: 6, text: "유통을" }])
+  server.stored.get(id).parts[0].quote = "물류를"
+  for (let times = 0; times < 2; times += 1) {
+    await events()
+    await after(3_000)
+  }
+  assert.deepEqual([server.calls.length, lastPut(server).id, lastPut(server).parts[0].quote], [2, id, "물류를"])
+  server.accept(id)
+  await events()
+  assert.deepEqual([view.text, text.toString(), own.model?.isDirty], ["저는 유통을 배웠습니다.", "저는 유통을 배웠습니다.", false])
+})
+
 test("a suggestion of another page enters the text, and one that the other deletes leaves it", async () => {
   const { server, view, event } = await page("One two three.")
   server.store("other", 1, [{ start: 8, end: 13, text: "3" }])

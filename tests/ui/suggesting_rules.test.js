@@ -346,6 +346,19 @@ test("a suggestion that opens with the words that the reviewer typed meanwhile i
   assert.deepEqual(page.type("huge", "tiny").send(), ["one/1: big→tiny"])
 })
 
+test("the undo of an acceptance brings the older of two overlapping suggestions back, also when the younger one is there first", () => {
+  const one = { ...stored("one", part(3, "cyan", "blue")), since: "2026-11-26T10:00:00Z" }
+  const two = { ...stored("two", part(3, "cyan.", "red")), since: "2026-11-26T11:00:00Z" }
+  const page = new Page("by cyan.", one, two)
+  assert.equal(page.view, "by blue.")
+  page.write("cyan", "blue")
+  page.dispatch(page.suggesting.decided("one", "accepted"))
+  page.write("blue", "cyan")
+  page.dispatch(page.suggesting.opened({ ...one, version: 3 }))
+  assert.equal(page.view, "by blue.")
+  assert.ok(page.send().every((sent) => !sent.startsWith("without")))
+})
+
 test("the suggestion of a form enters the view, and the reviewer amends it like any other", () => {
   const page = new Page("the big dog")
   page.dispatch(page.suggesting.opened(stored("form", part(4, "big dog", "huge dog"))))

@@ -12,6 +12,7 @@ import { byId, isDrawn, translatedButton } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 import { moveBelow } from "./bar_position.js"
 import { reviewsAt } from "./highlights.js"
+import { bottomOf } from "./new_text.js"
 import { sayParts } from "./part_text.js"
 import { isSuggestion } from "./parts.js"
 import { actName } from "./subject.js"
@@ -218,12 +219,7 @@ export class DecisionBar {
   /** The part at the caret with its new words, as far as they are drawn. @param {{ id: string, spot: import("./spots.js").Spot }} here */
   #subjectBox({ id, spot }) {
     const caret = this.editor.coordinatesAt(this.editor.selection.from, -1)
-    const ends = [this.editor.coordinatesAt(spot.to, -1).bottom]
-    for (const added of this.editor.view.contentDOM.querySelectorAll(".passage-new")) {
-      const { top, bottom } = added.getBoundingClientRect()
-      const isOfPart = added instanceof HTMLElement && added.dataset.review === id && top < (ends[0] ?? 0)
-      if (isOfPart) ends.push(bottom)
-    }
-    return { top: caret.top, bottom: Math.max(caret.bottom, ...ends), left: caret.left }
+    const bottom = bottomOf(this.editor.view, id, this.editor.coordinatesAt(spot.to, -1).bottom)
+    return { top: caret.top, bottom: Math.max(caret.bottom, bottom), left: caret.left }
   }
 }

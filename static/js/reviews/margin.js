@@ -329,7 +329,8 @@ export class Margin {
       this.#reveals = false
       return
     }
-    this.placement.arrange(this.active)
+    const hasGrown = this.placement.arrange(this.active)
+    this.#reveals ||= hasGrown
     this.#reveals &&= this.placement.reveal()
   }
 

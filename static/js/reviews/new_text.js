@@ -81,3 +81,9 @@ export class NewText extends WidgetType {
     return false
   }
 }
+
+/** Where a part of a suggestion ends in the window, with its new words. @param {import("../lib/vendor.js").EditorView} view @param {string} review @param {number} bottom of its old words */
+export function bottomOf({ contentDOM }, review, bottom) {
+  const added = [...contentDOM.querySelectorAll(`.passage-new[data-review="${CSS.escape(review)}"]`)].map((element) => element.getBoundingClientRect())
+  return Math.max(bottom, ...added.filter(({ top }) => top < bottom).map((box) => box.bottom))
+}

@@ -8,6 +8,7 @@ import { byId, el } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import { Connectors } from "./connectors.js"
 import { arrange, crowded, scrollInto } from "./layout.js"
+import { bottomOf } from "./new_text.js"
 import { PassageTops } from "./passage_tops.js"
 
 /** @typedef {import("./layout.js").Box} Box */
@@ -107,18 +108,33 @@ export class Placement {
     this.#drawNear()
   }
 
-  /** @param {string | null} active */
+  /** @param {string | null} active @returns {boolean} whether the active card has grown over the foot, which it was above */
   arrange(active) {
+    const before = active === this.#active ? this.#bottomOfActive : Number.POSITIVE_INFINITY
     if (active !== this.#active) {
       this.#scrolled = 0
       this.#full = []
     }
     this.#active = active
     this.#isPlaced = true
-    if (!this.#stack()) return this.#connect()
+    if (!this.#stack()) {
+      this.#connect()
+      return false
+    }
     // A card that is drawn now has another height than its words alone.
     if (this.#drawNear()) this.#stack()
     if (!this.scroll(0)) this.#move()
+    return before <= this.#foot && this.#foot < this.#bottomOfActive
+  }
+
+  /** Where the active card ends in the window, in px. */
+  get #bottomOfActive() {
+    const box = this.#placed.boxes.find(({ id }) => id === this.#active)
+    return box ? this.list.getBoundingClientRect().top + this.#topOf(box.id) + box.height : 0
+  }
+
+  get #foot() {
+    return byId("text-counts-bar").getBoundingClientRect().top
   }
 
   /** @returns {boolean} whether a card or a passage has moved: a key seldom moves one */
@@ -269,12 +285,9 @@ export class Placement {
     const top = this.list.getBoundingClientRect().top + (tops.get(box.id) ?? 0)
     const { from, to } = this.#passageOf(box.id) ?? { from: 0, to: 0 }
     const passage = this.editor.coordinatesAt(from).top
-    const ends = Math.min(this.editor.coordinatesAt(to, -1).bottom, top + box.height)
+    const ends = Math.min(bottomOf(this.editor.view, box.id, this.editor.coordinatesAt(to, -1).bottom), top + box.height)
     const subject = { top: Math.min(top, passage), bottom: Math.max(top + box.height, ends) }
-    const free = {
-      top: byId("margin-head").getBoundingClientRect().bottom + CLEARANCE,
-      bottom: byId("text-counts-bar").getBoundingClientRect().top - CLEARANCE,
-    }
+    const free = { top: byId("margin-head").getBoundingClientRect().bottom + CLEARANCE, bottom: this.#foot - CLEARANCE }
     const by = scrollInto(subject, free)
     if (by !== 0) window.scrollBy({ top: by, behavior: "instant" })
     const { viewport } = this.editor.view
@@ -290,7 +303,8 @@ export class Placement {
   revealAbove(sheet, active) {
     const passage = active === null ? null : this.#passageOf(active)
     if (!passage) return
-    const subject = { top: this.editor.coordinatesAt(passage.from).top, bottom: this.editor.coordinatesAt(passage.to, -1).bottom }
+    const bottom = bottomOf(this.editor.view, active ?? "", this.editor.coordinatesAt(passage.to, -1).bottom)
+    const subject = { top: this.editor.coordinatesAt(passage.from).top, bottom }
     // its position after the transition: the sheet may still be on its way up.
     const keyboard = Number.parseFloat(getComputedStyle(sheet).bottom) || 0
     const bar = byId("bar")

@@ -101,6 +101,9 @@ export const isArrived = (entry, base) =>
 /** Whether the server has all words that the reviewer typed in a suggestion. @param {Entry} entry */
 export const isStoredWhole = ({ state, isTouched }) => state === "stored" && !isTouched
 
+/** Whether the server has all words of a suggestion, which it may have to anchor anew. @param {Entry} entry */
+export const isServedWhole = ({ state, isTouched, stored, parts }) => state !== "sent" && !isTouched && hasWordsOf(parts, stored)
+
 /** Whether an edit changes letters of a quote. @param {Entry} entry @param {readonly Range[]} ranges of the base */
 export const isChanged = ({ parts }, ranges) => parts.some((part) => ranges.some((range) => shares(range, rangeOf(part))))
 

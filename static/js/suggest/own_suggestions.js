@@ -35,6 +35,8 @@ export class OwnSuggestions extends EventTarget {
   isSending = () => false
   /** The state of each review of the list that the model has; `WITHDRAWN`: this page withdrew it. @type {Map<string, string>} */
   #given = new Map()
+  /** The version of each suggestion that was renewed. @type {Map<string, number>} */
+  #renewed = new Map()
   /** The suggestions of this moment. @type {Set<string> | null} */
   #ids = null
   #isDue = false
@@ -141,6 +143,7 @@ export class OwnSuggestions extends EventTarget {
   #sync() {
     if (this.model === null) return this.#begin()
     this.mirror.change((model) => this.#changed([...this.#closed(model), ...this.#opened(model)]))
+    this.#renew(this.model)
     window.clearTimeout(this.#arrivalTimer)
     if (this.model.isWaiting) this.#arrivalTimer = window.setTimeout(() => this.#endWaiting(), ARRIVAL_DELAY)
     this.dispatchEvent(new Event("change"))
@@ -189,6 +192,15 @@ export class OwnSuggestions extends EventTarget {
       this.#give(review)
       return [model.opened(suggestionOf(review, this.#spots(review.id)))]
     })
+  }
+
+  /** A passage that came back has other letters for the server than for this page: each version is renewed once. @param {Suggesting} model */
+  #renew(model) {
+    for (const { id, version } of this.#open) {
+      if (isWhole(this.#spots(id)) || this.#renewed.get(id) === version) continue
+      this.#renewed.set(id, version)
+      model.renew(id)
+    }
   }
 
   /** @param {Review} review */

@@ -20,7 +20,7 @@ import { ChangeSet } from "../lib/vendor.js"
 import { olderFirst } from "../reviews/parts.js"
 import { acceptedOnes } from "../sections/accepted.js"
 import { splitFulfilled } from "./acceptance.js"
-import { entryOf, isArrived, isChanged, isGone, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf } from "./entries.js"
+import { entryOf, isArrived, isChanged, isGone, isServedWhole, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf } from "./entries.js"
 import { rangeOf } from "./identity.js"
 import { Ledger, putOf } from "./ledger.js"
 import { Overlay } from "./overlay.js"
@@ -163,6 +163,12 @@ export class Suggesting {
     return edit
   }
 
+  /** The server has other letters of a suggestion that stands here, and is to anchor it anew. @param {string} id */
+  renew(id) {
+    const entry = this.#ledger.find(id)
+    if (entry && isStoredWhole(entry)) entry.isOutdated ||= entry.parts.every((part) => stands(this.overlay.base, part))
+  }
+
   /** @param {string} id @returns {"open" | "hidden" | "closing" | undefined} */
   stateOf(id) {
     if (this.#ledger.find(id)) return "open"
@@ -281,7 +287,7 @@ export class Suggesting {
   #makeRoom(older, parts) {
     if (older.since === "" || !parts.every((part) => stands(this.overlay.base, part))) return this.#unchanged()
     const isOver = (/** @type {Entry} */ entry) => entry.parts.some((own) => parts.some((part) => overlaps(rangeOf(part), rangeOf(own))))
-    const younger = this.#ledger.entries.filter((entry) => isStoredWhole(entry) && entry.since !== "" && olderFirst(older, entry) < 0 && isOver(entry))
+    const younger = this.#ledger.entries.filter((entry) => isServedWhole(entry) && entry.since !== "" && olderFirst(older, entry) < 0 && isOver(entry))
     return 0 < younger.length ? this.#hide(new Set(younger)) : this.#unchanged()
   }
 
