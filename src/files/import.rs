@@ -149,8 +149,12 @@ fn decode(bytes: &[u8], clean: &mut CleanText) -> Result<(), ImportError> {
 const TITLE_LINES_MAX: usize = 1_000;
 
 /// The title of a document from its first heading, from the name of its file, or from its first line.
+///
+/// A heading with a figure numbers a question or limits its answer (`Q1`, `(700자)`): the name of the file goes before it.
 #[must_use]
 pub fn title_of(Imported { text, heading, .. }: &Imported, name: Option<&str>) -> String {
+    let heading = heading.as_deref();
+    let whole = heading.filter(|heading| !heading.contains(char::is_numeric));
     let stem = name.map(|name| name.rsplit(['/', '\\']).next().unwrap_or(name));
     let stem = stem.map(|name| name.rsplit_once('.').map_or(name, |(stem, _)| stem));
     // A text of empty lines alone has no title.
@@ -159,7 +163,7 @@ pub fn title_of(Imported { text, heading, .. }: &Imported, name: Option<&str>) -
         .take(TITLE_LINES_MAX)
         .map(|line| line.trim_start_matches(['#', ' ', '\t']).trim());
     let first = first.filter(|line| !line.is_empty()).take(1);
-    let titles = heading.as_deref().into_iter().chain(stem).chain(first).map(|title| {
+    let titles = whole.into_iter().chain(stem).chain(heading).chain(first).map(|title| {
         composed(title)
             .chars()
             .filter(|c| !c.is_control())
@@ -277,5 +281,9 @@ mod tests {
         let heading = Some("가".repeat(500));
         let file = Imported { heading, ..Imported::default() };
         assert_eq!(title_of(&file, Some("이름.docx")), "가".repeat(LABEL_CHARS_MAX));
+        for (name, title) in [(Some("지원서.docx"), "지원서"), (None, "1. 지원동기 (700자)")] {
+            let file = Imported { heading: Some("1. 지원동기 (700자)".to_owned()), ..Imported::default() };
+            assert_eq!(title_of(&file, name), title);
+        }
     }
 }

@@ -71,6 +71,25 @@ test("the button of the paste form is inside the window", async () => {
   assert.equal(await page.evaluate(() => document.activeElement?.id), "paste-text")
   const box = await page.locator("#paste-go").boundingBox()
   assert.ok(box && box.y + box.height <= WIDE.height, JSON.stringify(box))
+  // A question is no title: the page asks for one.
+  await page.locator("#paste-text").fill("1. 지원동기 (700자 이내)\n저는 물류가 좋습니다.")
+  await page.locator("#paste-go").click()
+  await page.locator("#start-error", { hasText: "제목을 적어 주세요" }).waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "paste-title")
+  await page.keyboard.insertText("한빛물류 지원서")
+  await page.keyboard.press("Enter")
+  await page.waitForURL(/\/d\//)
+  await until(async () => (await page.locator("#title").inputValue()) === "한빛물류 지원서", "the title that was asked for")
+})
+
+test("the start page shows a suggestion in the text and its reason beside it", async () => {
+  const { page } = await browser.newUser(galley, { locale: "ko-KR", viewport: WIDE })
+  await page.goto(galley.url)
+  await page.locator(".shown-paper :lang(ko) > .question", { hasText: "700자 이내" }).waitFor()
+  const look = await page.locator(".shown-paper .passage-new:visible").last().evaluate((put) => getComputedStyle(put).color === getComputedStyle(document.querySelector("#sentence ins") ?? put).color)
+  assert.ok(look, "the new words have the pen of the reviewer")
+  assert.equal(await page.locator(".shown-card :visible").filter({ hasText: /^이서연$/ }).count(), 1)
+  await page.locator(".steps", { hasText: "본문에서 바로 고치면 제안이 되고" }).waitFor()
 })
 
 for (const [name, field] of Object.entries({ "의견 달기": "textarea:not(.prose)", "고쳐 쓰기 제안": "textarea.prose" })) {

@@ -18,29 +18,36 @@ import { t } from "../lib/i18n.js"
 const apple = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? "")
 const names = apple ? { control: "⌘", alt: "⌥" } : { control: "Ctrl", alt: "Alt" }
 
-/** The entries of the list of shortcuts. @type {readonly (readonly [import("../lib/i18n.js").Sentence, string[][]])[]} */
+/** @typedef {import("../lib/i18n.js").Sentence} Sentence */
+/** The entries of the list of shortcuts, in groups: a group is its title and a list. @type {readonly (readonly [Sentence, readonly (readonly [Sentence, string[][]])[]])[]} */
 const shown = [
-  ["keys.comment", [[names.control, names.alt, "M"]]],
-  ["keys.mode", [[names.control, names.alt, "S"]]],
-  ["keys.next", [[names.alt, "↓"]]],
-  ["keys.previous", [[names.alt, "↑"]]],
-  ["keys.accept", [[names.alt, "A"]]],
-  ["keys.acceptNext", [[names.alt, "Enter"]]],
-  ["keys.rejectNext", [[names.alt, "Shift", "Enter"]]],
-  ["keys.acceptAll", [[names.control, names.alt, "A"]]],
-  ["keys.say", [[names.alt, "I"]]],
-  ["keys.view", [[names.control, names.alt, "V"]]],
-  ["keys.region", [["F6"]]],
-  ["keys.resolve", [[names.alt, "R"]]],
-  ["keys.history", [[names.alt, "H"]]],
-  ["keys.find", [[names.control, "F"]]],
-  ["keys.print", [[names.control, "P"]]],
-  ["keys.send", [[names.control, "Enter"]]],
-  ["keys.card", [["Enter"], ["Esc"]]],
-  ["keys.neighbour", [["↓"], ["↑"]]],
-  ["keys.text", [["Esc"]]],
-  ["keys.undo", [[names.control, "Z"], [names.control, "Shift", "Z"]]],
-  ["keys.help", [[names.control, "/"], ["?"]]],
+  ["review.list", [
+    ["keys.comment", [[names.control, names.alt, "M"]]],
+    ["keys.next", [[names.alt, "↓"]]],
+    ["keys.previous", [[names.alt, "↑"]]],
+    ["keys.neighbour", [["↓"], ["↑"]]],
+    ["keys.card", [["Enter"], ["Esc"]]],
+    ["keys.send", [[names.control, "Enter"]]],
+  ]],
+  ["keys.decisions", [
+    ["keys.accept", [[names.alt, "A"]]],
+    ["keys.acceptNext", [[names.alt, "Enter"]]],
+    ["keys.rejectNext", [[names.alt, "Shift", "Enter"]]],
+    ["keys.acceptAll", [[names.control, names.alt, "A"]]],
+    ["keys.resolve", [[names.alt, "R"]]],
+    ["keys.say", [[names.alt, "I"]]],
+  ]],
+  ["menu.document", [
+    ["keys.mode", [[names.control, names.alt, "S"]]],
+    ["keys.view", [[names.control, names.alt, "V"]]],
+    ["keys.region", [["F6"]]],
+    ["keys.text", [["Esc"]]],
+    ["keys.undo", [[names.control, "Z"], [names.control, "Shift", "Z"]]],
+    ["keys.find", [[names.control, "F"]]],
+    ["keys.history", [[names.alt, "H"]]],
+    ["keys.print", [[names.control, "P"]]],
+    ["keys.help", [[names.control, "/"], ["?"]]],
+  ]],
 ]
 
 /** With Ctrl or ⌘ and Alt. @type {Partial<Record<string, Command>>} */
@@ -83,7 +90,7 @@ export function commandOf(event, typing) {
 
 /** The keys of a command, as one would write them. @param {Command} command */
 export function chordOf(command) {
-  return shown.find(([name]) => name === `keys.${command}`)?.[1][0]?.join(" ") ?? ""
+  return shown.flatMap(([, keys]) => keys).find(([name]) => name === `keys.${command}`)?.[1][0]?.join(" ") ?? ""
 }
 
 export class Shortcuts {
@@ -132,21 +139,21 @@ export class Shortcuts {
   }
 
   #draw() {
-    const list = el("dl", { class: "key-list" })
-    for (const [name, chords] of shown) {
-      const command = name.replace("keys.", "")
-      if (/** @type {readonly string[]} */ (OF_WRITERS).includes(command) && !(command in this.commands)) continue
-      const keys = el("dd")
-      for (const [at, chord] of chords.entries()) {
-        if (0 < at) keys.append(" ")
-        keys.append(el("span", { class: "chord" }, ...chord.map((key) => el("kbd", { text: key }))))
+    const lists = shown.flatMap(([title, entries]) => {
+      const list = el("dl", { class: "key-list" })
+      for (const [name, chords] of entries) {
+        const command = name.replace("keys.", "")
+        if (/** @type {readonly string[]} */ (OF_WRITERS).includes(command) && !(command in this.commands)) continue
+        const keys = el("dd")
+        for (const chord of chords) keys.append(el("span", { class: "chord" }, ...chord.map((key) => el("kbd", { text: key }))), " ")
+        list.append(el("div", {}, el("dt", { text: t(name) }), keys))
       }
-      list.append(el("div", {}, el("dt", { text: t(name) }), keys))
-    }
+      return [el("h3", { text: t(title) }), list]
+    })
     // The list opens at its begin, not at the button below it.
     const heading = el("h2", { id: "keys-title", tabindex: "-1", autofocus: "", text: t("keys.title") })
     const close = button(t("common.close"), {}, () => this.dialog.close())
-    this.dialog.replaceChildren(heading, list, el("div", { class: "actions" }, close))
+    this.dialog.replaceChildren(heading, ...lists, el("div", { class: "actions" }, close))
   }
 }
 

@@ -6,6 +6,7 @@
  * never rebuilt, so neither a composition nor the focus is lost when the review changes.
  */
 
+import { chordOf } from "../desk/shortcuts.js"
 import { button, el, initial, mayMoveFocus, once, onSubmit, pressTwice } from "../lib/dom.js"
 import { number, t, tCount, when } from "../lib/i18n.js"
 import { diffView, partsView } from "./diff_view.js"
@@ -331,6 +332,8 @@ export class ReviewCard {
       })
     })
     pressed.dataset.decision = decision
+    const keys = decision === "reject" ? chordOf("rejectNext") : decision === "accept" || decision === "resolve" ? chordOf(decision) : ""
+    if (keys !== "") pressed.dataset.keys = keys
     return pressed
   }
 

@@ -13,6 +13,7 @@ import { graphemesOf } from "../lib/graphemes.js"
 import { i18n, t } from "../lib/i18n.js"
 import { cleanFields } from "../lib/incoming.js"
 import { signInAddress } from "../lib/sign_in.js"
+import { candidatesIn } from "../sections/headings.js"
 import { DocumentList } from "./document_list.js"
 import { ImportFile } from "./import_file.js"
 import { Offers } from "./offers.js"
@@ -194,10 +195,15 @@ class StartPage {
 
   async #create() {
     if (!this.#mayGoOn()) return
-    await this.#enter()
     // The line breaks of the editor; a file from Windows has others.
     const text = byId("paste-text", HTMLTextAreaElement).value.replace(/\r\n?/g, "\n")
-    const title = byId("paste-title", HTMLInputElement).value.trim() || titleOf(text)
+    const field = byId("paste-title", HTMLInputElement)
+    if (field.value.trim() === "" && candidatesIn([firstLine(text)]).length === 1) {
+      this.#fail(() => t("start.paste.title.ask"))
+      return field.focus()
+    }
+    await this.#enter()
+    const title = field.value.trim() || titleOf(text)
     const { id } = await api.createDocument(title, text)
     this.#pasteDraft.end()
     location.assign(`/d/${encodeURIComponent(id)}`)
@@ -225,9 +231,12 @@ function corrected(sentence) {
   return [before ?? "", el("del", { "aria-hidden": "true", text: struck }), el("ins", { text: put }), after ?? ""]
 }
 
+/** @param {string} text */
+const firstLine = (text) => text.split("\n").find((line) => line.trim() !== "")?.trim() ?? ""
+
 /** A title from the first line with text. @param {string} text */
 function titleOf(text) {
-  const line = text.split("\n").find((line) => line.trim() !== "")?.trim() ?? ""
+  const line = firstLine(text)
   /** @type {string[]} */
   const characters = []
   for (const grapheme of graphemesOf(line)) if (TITLE_MAX < characters.push(grapheme)) break

@@ -30,6 +30,7 @@ export const decidingEn = {
   "view.note.accepted": "This is the text with all {count} suggestions accepted that still fit. It is read-only.",
   "view.note.original": "{count} suggestions are not shown in the text.",
   "view.back": "Show suggestions",
+  "keys.decisions": "Decisions",
   "keys.acceptNext": "Accept the suggestion and go to the next",
   "keys.rejectNext": "Reject the suggestion and go to the next",
   "keys.say": "Read the suggestion here",

@@ -31,6 +31,7 @@ export const decidingKo = {
   "view.note.accepted": "반영할 수 있는 제안 {count}건을 모두 반영한 모습입니다. 여기서는 고칠 수 없습니다.",
   "view.note.original": "제안 {count}건을 본문에 표시하지 않았습니다.",
   "view.back": "제안 표시하기",
+  "keys.decisions": "반영과 거절",
   "keys.acceptNext": "제안을 반영하고 다음 제안으로",
   "keys.rejectNext": "제안을 거절하고 다음 제안으로",
   "keys.say": "여기 있는 제안 읽어 주기",

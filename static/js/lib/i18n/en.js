@@ -37,6 +37,7 @@ export const en = {
   "start.paste": "Paste a text",
   "start.link": "I have a link",
   "start.paste.title": "Title",
+  "start.paste.title.ask": "The first line is a question. Give the text a title.",
   "start.paste.title.hint": "Empty: the first line",
   "start.paste.text": "The text",
   "start.paste.hint": "Paste it here, or begin with an empty page.",

@@ -38,6 +38,7 @@ export const ko = {
   "start.paste": "글 붙여넣기",
   "start.link": "받은 링크 열기",
   "start.paste.title": "제목",
+  "start.paste.title.ask": "첫 줄이 문항입니다. 제목을 적어 주세요.",
   "start.paste.title.hint": "비워 두면 첫 줄을 제목으로 씁니다",
   "start.paste.text": "본문",
   "start.paste.hint": "여기에 붙여넣거나, 빈 문서로 시작하세요.",
