@@ -150,11 +150,11 @@ const TITLE_LINES_MAX: usize = 1_000;
 
 /// The title of a document from its first heading, from the name of its file, or from its first line.
 ///
-/// A heading with a figure numbers a question or limits its answer (`Q1`, `(700자)`): the name of the file goes before it.
+/// The name of the file goes before a heading that is a question of several.
 #[must_use]
 pub fn title_of(Imported { text, heading, .. }: &Imported, name: Option<&str>) -> String {
     let heading = heading.as_deref();
-    let whole = heading.filter(|heading| !heading.contains(char::is_numeric));
+    let whole = heading.filter(|heading| !is_question(heading));
     let stem = name.map(|name| name.rsplit(['/', '\\']).next().unwrap_or(name));
     let stem = stem.map(|name| name.rsplit_once('.').map_or(name, |(stem, _)| stem));
     // A text of empty lines alone has no title.
@@ -174,6 +174,16 @@ pub fn title_of(Imported { text, heading, .. }: &Imported, name: Option<&str>) -
     let is_korean = || Labels::of([text.as_str()]).lang == "ko";
     let untitled = || if is_korean() { "제목 없음" } else { "Untitled" }.to_owned();
     titles.next().unwrap_or_else(untitled)
+}
+
+/// Whether a heading has a number of at most two digits, or a limit in brackets at its end: `Q1`, `2. 장점`, `지원동기 (700자)`.
+fn is_question(heading: &str) -> bool {
+    let number = heading.trim_start_matches(|c: char| c.is_alphabetic() || "# ".contains(c));
+    let rest = number.trim_start_matches(char::is_numeric);
+    let is_numbered = (1..=2).contains(&number.len().saturating_sub(rest.len()))
+        && rest.chars().next().is_none_or(|next| ".): ".contains(next));
+    let bracket = heading.strip_suffix([')', ']']).and_then(|it| it.rsplit(['(', '[']).next());
+    is_numbered || bracket.is_some_and(|limit| limit.contains(char::is_numeric))
 }
 
 #[cfg(test)]
@@ -281,9 +291,16 @@ mod tests {
         let heading = Some("가".repeat(500));
         let file = Imported { heading, ..Imported::default() };
         assert_eq!(title_of(&file, Some("이름.docx")), "가".repeat(LABEL_CHARS_MAX));
-        for (name, title) in [(Some("지원서.docx"), "지원서"), (None, "1. 지원동기 (700자)")] {
-            let file = Imported { heading: Some("1. 지원동기 (700자)".to_owned()), ..Imported::default() };
-            assert_eq!(title_of(&file, name), title);
+        for question in ["1. 지원동기", "Q2 Why us?", "지원동기 (700자)", "Essay [150 words]"]
+        {
+            let file = Imported { heading: Some(question.to_owned()), ..Imported::default() };
+            assert_eq!(title_of(&file, Some("지원서.docx")), "지원서");
+            assert_eq!(title_of(&file, None), question);
+        }
+        for title in ["Annual Report 2026", "2026년 상반기 지원서", "3D 인쇄", "계약서 (갑)"]
+        {
+            let file = Imported { heading: Some(title.to_owned()), ..Imported::default() };
+            assert_eq!(title_of(&file, Some("doc1.docx")), title);
         }
     }
 }
