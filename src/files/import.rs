@@ -281,8 +281,12 @@ mod tests {
         let heading = Some("가".repeat(500));
         let file = Imported { heading, ..Imported::default() };
         assert_eq!(title_of(&file, Some("이름.docx")), "가".repeat(LABEL_CHARS_MAX));
-        for (name, title) in [(Some("지원서.docx"), "지원서"), (None, "1. 지원동기 (700자)")] {
-            let file = Imported { heading: Some("1. 지원동기 (700자)".to_owned()), ..Imported::default() };
+        for (name, title) in [(Some("지원서.docx"), "지원서"), (None, "1. 지원동기 (700자)")]
+        {
+            let file = Imported {
+                heading: Some("1. 지원동기 (700자)".to_owned()),
+                ..Imported::default()
+            };
             assert_eq!(title_of(&file, name), title);
         }
     }
