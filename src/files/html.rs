@@ -9,9 +9,10 @@ use crate::labels::Labels;
 use crate::render_model::{Edge, Location, Note, RenderModel};
 use galley_domain::export::ExportFailure;
 
+/// Colours are those of the page (`static/css/base.css`).
 const STYLE: &str = "\
-:root{color-scheme:light dark;--line:#b9b2a3;--mark:#fdf0c4;--ins:#1d6b3a;--del:#a1352b;--soft:#6b6558}
-@media(prefers-color-scheme:dark){:root{--line:#5d574b;--mark:#4d431c;--ins:#7fd39c;--del:#f09a90;--soft:#a9a294}}
+:root{color-scheme:light dark;--line:#8d867b;--mark:#fce8e4;--ins:#b3291f;--del:#625d55;--soft:#625d55}
+@media(prefers-color-scheme:dark){:root{--line:#7f776c;--mark:#452a26;--ins:#ff9d90;--del:#b5aea4;--soft:#b5aea4}}
 body{font:1rem/1.75 'Pretendard','Noto Sans KR','Malgun Gothic','맑은 고딕','Apple SD Gothic Neo',system-ui,sans-serif;
 max-width:62rem;margin:2.5rem auto;padding:0 1.25rem;word-break:keep-all;overflow-wrap:anywhere}
 h1{font-size:1.6rem;line-height:1.3}h2{font-size:1.1rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}
@@ -27,7 +28,7 @@ sup a{text-decoration:none;color:inherit;font-weight:600}
 .noted{display:flex;flex-direction:column}.noted>p{order:-1}}
 @media print{:root{color-scheme:light}body{margin:0;max-width:none;padding:0;font-size:10.5pt}
 .has-notes main{padding-right:6.2cm}main .note{width:5.6cm;margin-right:-6.2cm;font-size:8pt;break-inside:avoid}
-mark{background:none;border-bottom:1px solid #8a8371}@page{size:A4;margin:2cm}}
+mark{background:none;border-bottom:1px solid #8d867b}@page{size:A4;margin:2cm}}
 ";
 
 pub fn render(model: &RenderModel) -> Result<Vec<u8>, ExportFailure> {

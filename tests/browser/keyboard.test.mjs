@@ -178,3 +178,39 @@ test("the question mark lists the keys, and is a letter in the text", async () =
   await keys.press("!")
   await writer.waitForText("Why?!")
 })
+
+test("Ctrl Shift Z redoes on Windows in both editors, and struck words are no empty text", async () => {
+  const writer = await browser.newUser(galley, { locale: "ko-KR" })
+  const reviewer = await browser.newUser(galley, { locale: "ko-KR" })
+  for (const { page } of [writer, reviewer]) await page.addInitScript(() => Object.defineProperty(navigator, "platform", { get: () => "Win32" }))
+  await writer.begin("김민수", "둘째 문단이 여기 있습니다.")
+  await reviewer.join(writer, "이서연")
+  await reviewer.page.locator(".cm-content:not([aria-readonly=true])").waitFor()
+  const { keyboard } = reviewer.page
+  for (const [word, put] of [["둘째", "첫째"], ["문단이", "단락이"]]) {
+    await reviewer.select(word ?? "")
+    await keyboard.press("Delete")
+    await keyboard.insertText(put ?? "")
+  }
+  const end = "첫째 단락이 여기 있습니다."
+  await reviewer.waitForText(end)
+  await keyboard.press("Control+KeyZ")
+  await keyboard.press("Control+Shift+KeyZ")
+  await reviewer.waitForText(end)
+  await writer.page.locator("#cards .card").waitFor()
+  // Typed text of the writer is redone by the same keys.
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  await writer.page.keyboard.insertText("가")
+  await writer.page.keyboard.press("Control+KeyZ")
+  await writer.waitForText("둘째 문단이 여기 있습니다.")
+  await writer.page.keyboard.press("Control+Shift+KeyZ")
+  await writer.waitForText("둘째 문단이 여기 있습니다.가")
+  // Struck words are words: no sentence says that the writer has written nothing.
+  await reviewer.page.locator(".cm-content").click()
+  await keyboard.press("Control+KeyA")
+  await keyboard.press("Delete")
+  await reviewer.waitForText("")
+  await reviewer.page.locator(".passage-old").first().waitFor()
+  assert.equal(await reviewer.page.locator(".cm-placeholder").filter({ visible: true }).count(), 0)
+})

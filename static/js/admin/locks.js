@@ -88,7 +88,7 @@ class ClassRows {
       const lines = locks.map((lock) => {
         const ttl = lock.ttl_ms === null ? "–" : t("admin.seconds", { count: (lock.ttl_ms / 1000).toFixed(1) })
         const rest = [lock.user?.name ?? "–", lock.node ?? "–", duration(lock.age_ms), ttl, number(lock.waiting)]
-        const cells = rest.map((text, at) => el("td", { text, class: at === 1 ? "id" : "" }))
+        const cells = rest.map((text, at) => el("td", { text, ...(at === 1 ? { class: "id", title: text } : {}) }))
         return el("tr", {}, el("th", { scope: "row", class: "id", title: lock.name, text: lock.name }), ...cells)
       })
       const caption = el("caption", { class: "hidden", text: t("admin.locks.show.all", { name: classLabel(this.name) }) })
