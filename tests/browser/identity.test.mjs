@@ -21,10 +21,12 @@ const SMALL = { width: 360, height: 740 }
 /** @param {string} [locale] */
 const newUser = (locale = "en-GB") => browser.newUser(galley, { locale, viewport: LARGE })
 
-/** A writer and a reviewer at one document. @param {string} [locale] */
-async function pair(locale) {
+const TEXT = "저는 데이터로 문제를 푸는 일에 매력을 느꼈습니다."
+
+/** A writer and a reviewer at one document. @param {string} [locale] @param {string} [text] */
+async function pair(locale, text = TEXT) {
   const [writer, reviewer] = [await newUser(locale), await newUser(locale)]
-  await writer.begin("김민수", "저는 데이터로 문제를 푸는 일에 매력을 느꼈습니다.")
+  await writer.begin("김민수", text)
   const invite = await writer.invite()
   await reviewer.follow(invite, "이서연")
   await reviewer.seated()
@@ -109,6 +111,27 @@ test("S1-7 the reviewer is removed, and a new link opens the document to the nex
   await third.follow(next, "Han")
   await third.seated()
   await writer.page.locator("#seat-badges").getByText("Han").waitFor()
+})
+
+test("the next reviewer deletes the lines of a suggestion of the former one, and goes on", async () => {
+  const { writer, reviewer } = await pair("en-GB", `${TEXT}\n둘째 줄입니다.`)
+  await reviewer.page.evaluate(async (quote) => {
+    const start = document.querySelector(".cm-line")?.textContent?.indexOf(quote) ?? 0
+    const anchor = { start, end: start + quote.length + 4, quote: `${quote}\n둘째 ` }
+    await (await source("api")).createReview(location.pathname.split("/").pop(), { anchor, body: "", suggestion: "매력을 느낍니다. " })
+  }, "매력을 느꼈습니다.")
+  await chooseInMenu(writer, "The reviewer")
+  await dialog(writer).getByRole("button", { name: "Remove the reviewer" }).click()
+  await confirmed(writer)
+  const next = await newUser()
+  await next.follow(await writer.copied(() => dialog(writer).getByRole("button", { name: "Copy the invite" }).click()), "Han")
+  await next.seated()
+  await next.page.locator("del.passage-old").first().waitFor()
+  await next.page.locator(".cm-content").press("Control+Home")
+  for (let letter = 0; letter <= TEXT.indexOf("매력을"); letter += 1) await next.page.keyboard.press("ArrowRight")
+  for (const key of ["Control+Shift+End", "Delete", "x", "y"]) await next.page.keyboard.press(key)
+  await until(async () => (await writer.page.locator("#cards .card").count()) === 2, "both suggestions are with the writer")
+  assert.match((await next.page.locator(".cm-content").textContent()) ?? "", /xy/)
 })
 
 test("S2-14 a guest corrects the name on both pages, and the other user sees it", async () => {

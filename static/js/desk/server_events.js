@@ -33,6 +33,8 @@ const POLL_QUEUE_EVERY = 15_000
 
 export class ServerEvents {
   #timer = 0
+  /** Whether the server said that the document is in the bin. */
+  #isDeleted = false
 
   /** @param {Parts} parts @param {api.Role} role @param {string} link */
   constructor({ connection, store, watch, reviews, editor, turn, questions }, role, link) {
@@ -68,11 +70,10 @@ export class ServerEvents {
       const invite = before?.invite ?? null
       if (link) this.store.applyLink({ ...link, invite })
       const { writer, reviewer } = this.store.state.occupancy
-      const isDeleted = this.store.state.phase === "lost" && this.store.state.reason === "deleted"
       // It was restored elsewhere.
-      if (link && isDeleted) return location.reload()
+      if (link && this.#isDeleted) return location.reload()
       const isUnknown = writer.here === null || reviewer.here === null
-      if ((isDeleted || isUnknown || 0 < writer.waiting + reviewer.waiting) && !document.hidden) this.readLinkSoon(POLL_QUEUE_EVERY)
+      if ((this.#isDeleted || isUnknown || 0 < writer.waiting + reviewer.waiting) && !document.hidden) this.readLinkSoon(POLL_QUEUE_EVERY)
     }, after)
   }
 
@@ -87,6 +88,7 @@ export class ServerEvents {
     if (!this.#isPaused || !(error instanceof api.Problem) || ![403, 404].includes(error.status)) return null
     const { deleted } = error
     const isLost = this.store.state.phase === "lost" && !RETURNABLE.includes(reason)
+    this.#isDeleted = deleted !== null
     if (deleted) this.store.change({ phase: "lost", reason: "deleted", deletion: deleted })
     else if (!isLost) this.store.change({ phase: "lost", reason: this.role === "writer" ? "deleted" : "role" })
     return null

@@ -111,7 +111,7 @@ function draw(state, viewport) {
     if (passage.suggests && view !== "shown") continue
     const near = passage.spots
       .filter(({ from, to }) => from <= window.to && window.from <= to)
-      .map((spot) => ({ ...spot, ...rangeToView(state, spot) }))
+      .map((spot) => ({ ...spot, ...rangeToView(state, spot), breaks: breaksIn(spot).map((at) => rangeToView(state, { from: at, to: at + 1 }).from) }))
       .filter(({ to }) => to <= state.doc.length)
     // The text of the editor has the words of the reader's own suggestions (`suggest/pieces.js`).
     if (0 < near.length && !(passage.suggests && isInView(id))) ranges.push(...drawn(id, passage, near, { isActive: id === active, isOver: overlapped.has(id) }))
@@ -124,7 +124,7 @@ function draw(state, viewport) {
 }
 
 /**
- * @param {string} id @param {Passage} passage @param {readonly Spot[]} near
+ * @param {string} id @param {Passage} passage @param {readonly (Spot & { breaks: number[] })[]} near `breaks`: the ends of lines in it
  * @param {{ isActive: boolean, isOver: boolean }} how `isOver`: an older suggestion changes the same words
  */
 function drawn(id, passage, near, { isActive, isOver }) {
@@ -134,14 +134,14 @@ function drawn(id, passage, near, { isActive, isOver }) {
   const attributes = { "data-review": id, "aria-details": `comment-${id}`, "aria-description": t(suggests ? "review.mark.suggestion" : "review.mark.comment") }
   const isNew = suggests && !isOver && isWhole(passage.spots)
   return near.flatMap((spot) => {
-    const { from, to, text } = spot
+    const { from, to, text, breaks } = spot
     const ranges = []
     if (from < to) {
       const kind = isNew ? "passage-old" : suggests ? "passage-suggests" : ""
       const mark = Decoration.mark({ tagName: isNew ? "del" : "mark", class: `passage ${kind}${style}`, attributes })
       ranges.push(mark.range(from, to))
     }
-    if (isNew) ranges.push(...breaksIn(spot).map((at) => Decoration.widget({ widget: new DeletedBreak(id, `passage passage-old${style}`), side: 1 }).range(at)))
+    if (isNew) ranges.push(...breaks.map((at) => Decoration.widget({ widget: new DeletedBreak(id, `passage passage-old${style}`), side: 1 }).range(at)))
     // Behind the old words, and behind the caret: beside a composition another side would end it. Added words stand
     // behind those that replace the letters before them.
     if (isNew && text) {

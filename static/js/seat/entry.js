@@ -9,6 +9,7 @@
 
 import * as api from "../lib/api.js"
 import { byId, el, icon } from "../lib/dom.js"
+import { storeInTab, takeInTab } from "../lib/preferences.js"
 import { storeInvite, takeInvite } from "../lib/sign_in.js"
 import { WrittenDrafts } from "../reviews/written_drafts.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
@@ -16,6 +17,8 @@ import { unsentParts } from "../unsaved/unsaved_list.js"
 
 /** The interval in which a refused page asks for its document again, in ms. */
 const REFUSED_POLL = 4_000
+/** Before the id of a link that this tab has reviewed. */
+const REVIEWED = "galley.reviewed."
 
 /**
  * @typedef {{ me: api.User, link: api.Link, role: api.Role }} Arrival
@@ -113,6 +116,7 @@ async function byLink(dialog, id) {
 async function withRole(me, link) {
   history.replaceState(null, "", location.pathname)
   if (link.writer.id === me.id) return { me, link: await ownLink(link.document_id), role: "writer" }
+  storeInTab(REVIEWED + link.id, me.id)
   return { me, link, role: "reviewer" }
 }
 
@@ -187,7 +191,9 @@ const isDeletion = (error) => error instanceof api.Problem && error.deleted !== 
  */
 async function joinByInvite(dialog, id, invite, { me, preview, mustConfirm }) {
   if (!preview) {
-    dialog.refuse(mustConfirm ? "former" : "incomplete")
+    const isFormer = takeInTab(REVIEWED + id) === me.id
+    if (isFormer) storeInTab(REVIEWED + id, me.id)
+    dialog.refuse(isFormer ? "former" : "incomplete")
     return null
   }
   if (mustConfirm && !(await dialog.confirmReview(me, preview))) {

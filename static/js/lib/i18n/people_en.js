@@ -12,7 +12,7 @@ export const peopleEn = {
   "entry.incomplete.title": "The link is incomplete",
   "entry.incomplete.text": "The end of the link is missing. Ask for the link again and copy all of it.",
   "entry.former.title": "You are not the reviewer of this document",
-  "entry.former.text": "The writer removed you, has another reviewer now, or withdrew the link. If you have not joined yet, the end of the link is missing. Ask the writer for a new link.",
+  "entry.former.text": "The writer removed you, has another reviewer now, or withdrew the link. Ask the writer for a new link.",
   "entry.origin.title": "This address is not the server's own",
   "entry.origin.text": "Nothing was deleted. The page was opened at {address}, which the server does not take as its address. Its operator sets it: server.public_url.",
   "entry.failed.title": "This could not be opened",

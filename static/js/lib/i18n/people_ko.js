@@ -13,7 +13,7 @@ export const peopleKo = {
   "entry.incomplete.title": "링크가 잘렸습니다",
   "entry.incomplete.text": "링크 뒷부분이 빠져 있습니다. 링크를 다시 받아 끝까지 복사해 주세요.",
   "entry.former.title": "이 문서의 검토자가 아닙니다",
-  "entry.former.text": "작성자가 검토자에서 제외했거나, 다른 검토자로 바꾸었거나, 링크를 취소했습니다. 아직 참여한 적이 없다면 링크 뒷부분이 빠진 것입니다. 작성자에게 새 링크를 부탁해 주세요.",
+  "entry.former.text": "작성자가 검토자에서 제외했거나, 다른 검토자로 바꾸었거나, 링크를 취소했습니다. 작성자에게 새 링크를 부탁해 주세요.",
   "entry.origin.title": "서버에 등록된 주소가 아닙니다",
   "entry.origin.text": "삭제된 것은 없습니다. 지금 열린 {address} 주소가 서버 설정과 다릅니다. 운영자가 server.public_url을 이 주소로 설정해야 합니다.",
   "entry.failed.title": "문서를 열지 못했습니다",
