@@ -6,6 +6,8 @@
 /** Tests of more than ten seconds in a run without `--all`, with the reason. @type {Readonly<Record<string, string>>} */
 export const SLOW = {
   "an hour of editing with stock clients ends with the same text everywhere": "a quarter of an hour there: clients type, and a server dies",
+  "3.1.0: beside a reviewer who types suggestions a client receives nothing but the text": "the reviewer types as fast as a user; beside the Rust tests",
+  "haproxy routes both sessions of each of 50 pairs to one of three servers": "fifty documents one after the other; beside the Rust tests",
 }
 
 export const SHORT = { GALLEY_SHORT: "1", GALLEY_KILLS: "2", GALLEY_CRASHES: "2", GALLEY_FUZZ_SECONDS: "3", GALLEY_FUZZ_ACTS: "40", GALLEY_STEPS: "4000" }
@@ -25,18 +27,21 @@ export const LONG = {
     /^locks::\w+::(redis_cluster|valkey_single|valkey_cluster)::/,
     /^storage::(?!log|seats|open|documents|crash|stuck)\w+::postgres::/,
     /^server::(decisions|suggestions)::postgres::/,
+    /^server::(kill_campaign|suggestion_kills)::\w+_on_postgresql/,
     // Five to sixty seconds on two cores, without a shorter form.
     /^server::(memory_use|statements|costly_texts)::/,
     /^fuzz::fragmented_text::g12_g13_the_cost/,
-    /^locks::cluster::a_slot_migration_moves/,
+    /^fuzz::typed_trace::g8_a_real_editing_trace/,
+    /^locks::(bad_network::g1_a_claim_cut|paused_time::g1_under_paused_time)/,
+    /^locks::cluster::(a_round_of_a_thousand|a_slot_migration_moves)/,
     /^locks::cluster_failures::(a_dead_cluster_primary|g6_a_failover_to)/,
     /^locks::guards_redis::(a_hundred_locks_are|g6_a_failed_renewal)/,
     /^locks::memory_vs_redis::memory_and_redis_agree_in/,
     /^locks::reassert_grace::g1_the_holder_reasserts_before_new_claims_after_an_empty_node/,
     /^locks::sentinel::g6_seats_survive_a/,
-    /^notify::webhooks::(g16_a_flood_of|g16_thirty_documents_that)/,
+    /^notify::webhooks::(a_claim_whose_answer|g16_a_flood_of|g16_thirty_documents_that)/,
     /^server::admin_series::the_series_of_three/,
-    /^server::budgets::(g17_a_full_database|g17_an_edit_above|g17_edits_are_rejected)/,
+    /^server::budgets::(g17_a_full_database|g17_an_edit_above|g17_edits_are_rejected|g17_replies_do_not)/,
     /^server::charges::(g13_a_body_that|g17_bodies_under_way|g17_early_messages_of|g17_the_memory_of|g17_unfinished_messages_are)/,
     /^server::crash_points::(g15_a_request_whose|g15_a_server_killed_while|g15_the_effect_of)/,
     /^server::decisions::sqlite::g13_a_decision_names/,
@@ -45,6 +50,7 @@ export const LONG = {
     /^server::export_kills::g11_builders_killed_at/,
     /^server::exports::(g11_a_build_frozen|g11_a_hundred_requests_for_an_export_make_one_build_on_three|g11_builds_of_a|g13_few_rendered_files)/,
     /^server::exports_docx::(a_word_export_has|a_word_file_of)/,
+    /^server::hostile_clients::g13_a_text_whose_integration/,
     /^server::http_edge::g13_a_partial_request/,
     /^server::imports::g12_a_hostile_file/,
     /^server::malformed_frames::(g13_a_million_fragments|g13_a_slow_reader|g13_large_responses_to)/,
