@@ -17,6 +17,8 @@ import { suggest } from "./typed.mjs"
 withGalley()
 
 const WIDE = { width: 1280, height: 720 }
+/** The margin is a sheet. */
+const MIDDLE = { width: 880, height: 720 }
 const NARROW = { width: 360, height: 740 }
 const TEXT = "저는 물류가 좋습니다. 그것을 알게 되었습니다.\n\n특히 현장이 좋습니다. One plain sentence."
 
@@ -142,13 +144,18 @@ test("a suggestion with two parts is accepted at once, and taken back at once", 
   await draws(writer, "-특히 - + 특히+")
 })
 
-test("the bar at the caret decides and replies; it goes while the writer types", async () => {
+test("the bar at the caret decides and replies where no card stands beside the text; it goes while the writer types", async () => {
   const { writer, reviewer } = await table()
   const { page } = writer
+  await until(() => page.evaluate(() => document.activeElement?.matches(".cm-content") ?? false), "the text has the focus at opening")
   await suggest(reviewer, TEXT, { changes: [{ quote: "plain", text: "clear" }] }, { changes: [{ quote: "물류가", text: "물류를" }] })
   await draws(writer, "-물류가- +물류를+ -plain- +clear+")
   assert.ok(await bar(writer).isHidden())
   await caretBehind(writer, "물류")
+  const card = page.locator("#cards .card[data-active=true]")
+  await card.waitFor()
+  assert.ok(await bar(writer).isHidden(), "the card beside it has the same buttons")
+  await writer.resize(MIDDLE)
   await bar(writer).waitFor()
   // Below the words, over none of its own.
   const [box, word] = await Promise.all([bar(writer).boundingBox(), page.locator(".passage-new").first().boundingBox()])
@@ -159,11 +166,12 @@ test("the bar at the caret decides and replies; it goes while the writer types",
     await until(() => page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, where), `the focus is on ${where}`)
   }
   await bar(writer).getByRole("button", { name: "Reply" }).click()
-  const field = page.locator("#cards .card[data-active=true] .reply > .reply-field")
+  const field = card.locator(".reply > .reply-field")
   await until(() => field.evaluate((field) => field === document.activeElement), "the reply has the focus")
   await page.keyboard.type("왜요?")
   await page.keyboard.press("Control+Enter")
   await page.locator("#cards .replies", { hasText: "왜요?" }).waitFor()
+  await page.locator("#sheet-close").click()
 
   // Typing inside of the quote: it cannot be accepted, and the text is the writer's.
   await caretBehind(writer, "pla")
@@ -256,9 +264,11 @@ test("axe reports nothing beside suggestions, the bar at the caret and the other
   const { writer, reviewer } = await table()
   const { page } = writer
   await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ after: "One", text: " very" }] }, { changes: [{ quote: "특히 ", text: "" }, { after: "plain", text: " 특히" }] })
+  await writer.resize(MIDDLE)
   await caretBehind(writer, "물류")
   await bar(writer).waitFor()
   await assertAccessibleIn(writer, "the bar at the caret")
+  await writer.resize(WIDE)
   await page.keyboard.type("x")
   await draws(writer, "~물류x가~ -특히 - + very+ + 특히+")
   await assertAccessible(writer, "an edited suggestion")

@@ -20,29 +20,21 @@ const SAID = {
     accepted: "Accepted",
     undo: "Undo",
     undone: "Undone.",
-    back: "Undo",
     all: (/** @type {number} */ n) => `Accept all (${n})`,
     none: (/** @type {number} */ n) => `Reject all (${n})`,
-    sure: (/** @type {number} */ n) => `Put all ${n} into the text? You can undo it.`,
-    yes: "Accept all",
-    no: "Reject all",
     done: (/** @type {number} */ n) => `${n} put into the text.`,
     left: (/** @type {number} */ n) => `${n} left: the text there has changed.`,
-    many: (/** @type {number} */ n) => `one decision about ${n} suggestions`,
+    many: (/** @type {number} */ n) => `Undo all ${n}`,
   },
   "ko-KR": {
     accepted: "반영했습니다",
     undo: "실행 취소",
     undone: "되돌렸습니다.",
-    back: "실행 취소",
     all: (/** @type {number} */ n) => `모두 반영 (${n})`,
     none: (/** @type {number} */ n) => `모두 거절 (${n})`,
-    sure: (/** @type {number} */ n) => `제안 ${n}건을 모두 반영할까요? 되돌릴 수 있습니다.`,
-    yes: "모두 반영",
-    no: "모두 거절",
     done: (/** @type {number} */ n) => `${n}건을 반영했습니다.`,
     left: (/** @type {number} */ n) => `${n}건은 그 부분의 글이 바뀌어 남겨 두었습니다.`,
-    many: (/** @type {number} */ n) => `제안 ${n}건을 한꺼번에`,
+    many: (/** @type {number} */ n) => `${n}건 모두 되돌리기`,
   },
 }
 
@@ -238,18 +230,7 @@ for (const [locale, size, viewport] of LOOKS) {
     await assertFits(writer, `decide-all-${locale}-${size}`)
     await writer.shot(`decide-all-${locale}-${size}`)
 
-    // It asks, with the number; Esc leaves everything as it is.
-    await all.click()
-    const dialog = page.locator("#confirm")
-    await dialog.getByText(said.sure(4)).waitFor()
-    await writer.shot(`decide-all-sure-${locale}-${size}`)
-    await assertAccessible(writer, `decide-all-sure-${locale}-${size}`)
-    await page.keyboard.press("Escape")
-    await dialog.waitFor({ state: "hidden" })
-    assert.equal(await writer.text(), before)
-
     await page.keyboard.press("Control+Alt+a")
-    await dialog.getByRole("button", { name: said.yes, exact: true }).click()
     const after = "1 2 3 사사  여섯 일곱"
     await writer.waitForText(after)
     await reviewer.waitForBase(after)
@@ -268,13 +249,10 @@ for (const [locale, size, viewport] of LOOKS) {
 
     // All rejected; one card of the decision takes all of them back, and says so.
     await page.getByRole("button", { name: said.none(5) }).click()
-    await dialog.getByRole("button", { name: said.no, exact: true }).click()
     await page.locator("#decide-all").waitFor({ state: "hidden" })
     assert.equal(await writer.text(), before)
     await page.locator("#tab-done").click()
-    await takeBack(writer, "for 둘")
-    await dialog.getByText(said.many(5)).waitFor()
-    await dialog.getByRole("button", { name: said.back, exact: true }).click()
+    await doneCard(writer, "for 둘").getByText(said.many(5), { exact: true }).click()
     await more()
     await all.waitFor()
     assert.equal(await writer.text(), before)
@@ -289,7 +267,6 @@ test("S2-18: a menu that goes with the last suggestion while it is open is close
   await openMenu(writer, "#margin-more")
   await page.getByRole("button", { name: said.all(2) }).waitFor()
   await page.keyboard.press("Control+Alt+a")
-  await page.locator("#confirm").getByRole("button", { name: said.yes }).evaluate((yes) => yes instanceof HTMLElement && yes.click())
   await writer.waitForText("A clear sentence.")
   await summary.waitFor({ state: "hidden" })
   await toast(writer).getByRole("button", { name: said.undo }).evaluate((undo) => undo instanceof HTMLElement && undo.click())
@@ -307,7 +284,6 @@ test("S2-18: thirty suggestions are one decision on both pages", async () => {
   await suggest(reviewer, words.map((word) => [word, word.toUpperCase()]))
   await openMenu(writer, "#margin-more")
   await writer.page.getByRole("button", { name: said.all(30) }).click()
-  await writer.page.locator("#confirm").getByRole("button", { name: said.yes }).click()
   await writer.waitForText(words.join(" ").toUpperCase())
   await reviewer.page.locator("#tab-done").getByText("30 done").waitFor()
   await writer.page.keyboard.press("Control+z")

@@ -168,9 +168,8 @@ export class Hand {
   }
 
   /** @param {"accept" | "reject"} verdict */
-  async decideAll(verdict) {
-    await this.press(`[data-decide-all=${verdict}]`)
-    await this.press("#confirm[open] .button-strong")
+  decideAll(verdict) {
+    return this.press(`[data-decide-all=${verdict}]`)
   }
 
   /** Discards the words of closed pages that the page offers. */

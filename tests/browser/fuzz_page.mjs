@@ -11,7 +11,8 @@
  * @typedef {{ at: number, near: number, length: number, isInside?: boolean, isAnywhere?: boolean }} Place where an act goes, as fractions
  *   of 1; `near`: beside a suggestion; `isAnywhere`: also inside a grapheme
  * @typedef {{ editor: string, shared: string, base: string, overlaid: string, pieces: Piece[], cards: Card[], saved: string, notice: string,
- *   stored: number, offered: string, isComposing: boolean }} Seen `offered`: the words of a closed page that did not enter the text
+ *   stored: number, offered: string, isComposing: boolean, dangling: string }} Seen `dangling`: marks whose card the page
+ *   does not have; `offered`: the words of a closed page that did not enter the text
  * @typedef {{ id: string, status: string, state: string, text: string | null }} Card `text`: `null` far from the window
  */
 
@@ -165,6 +166,7 @@ async function read() {
     pieces: new Drawn().read(),
     cards: cards(),
     saved,
+    dangling: [...document.querySelectorAll("[aria-details]")].flatMap((mark) => (mark.ariaDetailsElements?.length ? [] : mark.outerHTML)).join("\n"),
     notice: notice === null || notice.hidden ? "" : (notice.textContent ?? ""),
     stored: await storedRows(),
     offered: document.querySelector("#recovered-drafts:not([hidden])")?.textContent ?? "",

@@ -35,6 +35,7 @@ export function faultsOf({ writer, reviewer, served }, without) {
     same(`the ${role}'s page says`, seen.saved, "saved")
     if (seen.offered === "") same(`the ${role}'s browser stores rows`, String(seen.stored), "0")
     same(`the ${role}'s notice`, seen.notice, "")
+    same(`marks of the ${role} without a card`, seen.dangling, "")
     same(`the ${role}'s Y.Text, beside the server's text`, seen.shared, served.text)
     same(`the ${role}'s base, beside the Y.Text`, seen.base, seen.shared)
     same(`the ${role}'s editor, beside base and overlay`, seen.editor, seen.overlaid)

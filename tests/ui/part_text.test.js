@@ -18,7 +18,8 @@ test("a part inserts, deletes or replaces, and two with the same text move it", 
   assert.deepEqual([part("", "a"), part("a", ""), part("a", "b")].map(kindOf), ["insert", "delete", "replace"])
   assert.equal(movedText([part("the words", ""), part("", "the words")]), "the words")
   assert.equal(movedText([part("", "the words"), part("the words", "")]), "the words")
-  for (const parts of [[part("a", ""), part("", "b")], [part("a", "b")], [part("a", "b"), part("b", "a")]]) assert.equal(movedText(parts), null)
+  assert.equal(movedText([part("the words\n", ""), part("", " the words")]), "the words", "the spaces at its ends differ")
+  for (const parts of [[part(" ", ""), part("", "\n")], [part("a", ""), part("", "b")], [part("a", "b")], [part("a", "b"), part("b", "a")]]) assert.equal(movedText(parts), null)
 })
 
 test("the form of a review shows one passage with other words", () => {

@@ -147,6 +147,9 @@ export class Editor extends EventTarget {
     this.view.dispatch({ effects: this.#mayType.reconfigure(EditorState.readOnly.of(!may)) })
     // A reviewer who may type receives that sentence, and needs the keyboard of the screen.
     if (this.role === "reviewer") this.retranslate()
+    // On a touch screen the focus opens a keyboard over the text.
+    const isTouch = window.matchMedia("(pointer: coarse)").matches
+    if (may && !isTouch && document.activeElement === document.body) this.focus()
   }
 
   /** The first key of a reviewer who reads is answered by a sentence. */

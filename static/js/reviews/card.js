@@ -320,7 +320,9 @@ export class ReviewCard {
   /** @param {Decision | "take-back" | "put-in"} decision */
   #decisionButton(decision, style = "button") {
     const isBack = decision === "take-back"
-    const words = t(isBack ? "decision.take-back" : `review.${decision}`)
+    const count = this.context.undoable
+    const back = () => (1 < count ? t("decision.take-back.all", { count: number(count) }) : t("decision.take-back"))
+    const words = isBack ? back() : t(`review.${decision}`)
     /** @type {{ icon?: "check" }} */
     const sign = ["accept", "resolve", "put-in"].includes(decision) ? { icon: "check" } : {}
     const pressed = button(words, { class: style, label: actName(words, this.review), ...sign }, (event) => {

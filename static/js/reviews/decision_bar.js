@@ -3,7 +3,8 @@
  * The suggestion at the caret of the writer: a small bar that decides it, the sentence that says it, and the keys that decide it and
  * go on to the next. Owns one element.
  *
- * The bar comes when the caret is moved to a part, and goes while the writer types: it would cover the next line.
+ * The bar comes when the caret is moved to a part whose card is not beside the text, and goes while the writer types: it would cover
+ * the next line.
  */
 
 import { chordOf } from "../desk/shortcuts.js"
@@ -194,14 +195,16 @@ export class DecisionBar {
     const here = this.#isInText && isFree && this.decisions.mayDecide ? this.#here : undefined
     const review = here && this.reviews.get(here.id)
     const hadFocus = this.element.contains(document.activeElement)
-    this.element.hidden = !review
-    if (!review && hadFocus) this.editor.focus()
+    this.element.hidden = !review || (this.actions.margin?.isBeside(review.id) ?? false)
+    if (this.element.hidden && hadFocus) this.editor.focus()
     if (!here || !review) {
       if (!this.#typed) this.#said = null
       return
     }
-    this.#drawButtons(review)
-    moveBelow(this.element, this.#subjectBox(here))
+    if (!this.element.hidden) {
+      this.#drawButtons(review)
+      moveBelow(this.element, this.#subjectBox(here))
+    }
     if (this.#said === here.id) return
     this.#said = here.id
     announce(this.#sentence(review))

@@ -9,7 +9,6 @@
 
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
 import { reviewErrorText } from "../lib/error_text.js"
 import { number, t } from "../lib/i18n.js"
 import { now } from "../lib/server_clock.js"
@@ -96,15 +95,10 @@ export class Decisions {
     await deciding
   }
 
-  /** Asks, and accepts or rejects all open suggestions at once. @param {Verdict} verdict */
+  /** Accepts or rejects all open suggestions at once. @param {Verdict} verdict */
   async decideAll(verdict) {
-    const count = this.suggestions(verdict).length
-    if (count === 0 || !this.mayDecide) return
-    const question = t(`decision.all.${verdict}.sure`, { count: number(count) })
-    if (!(await confirm(question, t(`decision.all.${verdict}.yes`), { danger: false }))) return
-    // The text may have changed behind the question.
     const sent = this.suggestions(verdict)
-    if (sent.length === 0) return void showToast(t("decision.none"))
+    if (sent.length === 0 || !this.mayDecide) return
     // The text of the others has changed before, or only a person can say where it is.
     const left = verdict === "accept" ? this.suggestions("reject").filter((review) => !sent.includes(review)) : []
     const moved = left.filter(this.reviews.hasMoved).length
@@ -135,13 +129,9 @@ export class Decisions {
     return this.#sizes.get(decision.id) ?? 0
   }
 
-  /** Takes back the decision of a review; asks if it is one about many. @param {Review} review @returns {Promise<string | null>} */
+  /** Takes back the decision of a review, with all of its reviews. @param {Review} review @returns {Promise<string | null>} */
   async takeBackOf(review) {
-    const count = this.undoableSize(review)
-    if (!review.decision || count === 0) return t("decision.expired")
-    const question = t("decision.take-back.sure", { count: number(count) })
-    if (1 < count && !(await confirm(question, t("decision.take-back"), { danger: false }))) return null
-    return this.#undo(review.decision)
+    return review.decision && 0 < this.undoableSize(review) ? this.#undo(review.decision) : t("decision.expired")
   }
 
   /** Decides again what was taken back. @param {TakenBack | undefined} undone */

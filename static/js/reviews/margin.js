@@ -111,6 +111,11 @@ export class Margin {
     return id === DRAFT ? this.#draft : (this.#cards.get(id)?.element ?? null)
   }
 
+  /** Whether a card, with its buttons, is shown beside the text. @param {string} id */
+  isBeside(id) {
+    return !this.#narrow.matches && (this.cardOf(id)?.checkVisibility() ?? false)
+  }
+
   /** @param {string} id */
   focusCard(id) {
     this.openSheet()

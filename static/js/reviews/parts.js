@@ -31,13 +31,18 @@ export function kindOf({ anchor, text }) {
   return text === "" ? "delete" : "replace"
 }
 
-/** The text that two parts move, one of which deletes what the other adds; `null` for other parts. @param {readonly Part[]} parts */
+/**
+ * The text that two parts move, one of which deletes what the other adds, but for the spaces at its ends; `null` for other parts.
+ *
+ * @param {readonly Part[]} parts
+ */
 export function movedText(parts) {
   const [one, other] = parts
   if (!one || !other || parts.length !== 2) return null
   const [added, deleted] = one.text === "" ? [other, one] : [one, other]
-  const isMove = kindOf(added) === "insert" && kindOf(deleted) === "delete" && added.text === deleted.anchor.quote
-  return isMove ? added.text : null
+  const text = added.text.trim()
+  const isMove = text !== "" && kindOf(added) === "insert" && kindOf(deleted) === "delete" && text === deleted.anchor.quote.trim()
+  return isMove ? text : null
 }
 
 /**
