@@ -79,8 +79,10 @@ function type(hand, letters) {
 }
 
 /** @param {Hand} hand @param {readonly string[]} keys */
-async function pressAll({ page: { keyboard } }, keys) {
-  for (const key of keys) await keyboard.press(key)
+async function pressAll(hand, keys) {
+  // The writer's keys take decisions back, too: the text changes with the server's answer, in a later act.
+  if (hand.role === "writer" && keys.includes("Control+z")) hand.isAlone = false
+  for (const key of keys) await hand.page.keyboard.press(key)
 }
 
 /** @type {Record<string, Kind>} */
