@@ -279,6 +279,24 @@ test("T7 a passage of which the server has fewer letters than this page is sent 
   assert.deepEqual([view.text, text.toString(), own.model?.isDirty], ["저는 유통을 배웠습니다.", "저는 유통을 배웠습니다.", false])
 })
 
+test("a gap that the server has at another offset than this page is sent anew, once", async () => {
+  const { server, view, own, events } = await page("저는 물류를 배웠습니다.")
+  view.type(3, 3, "꼭 ")
+  await after(400)
+  await events()
+  const { id } = lastPut(server)
+  // As where its letters were deleted, and the server found it by its words.
+  server.store(id, 1, [{ start: 2, end: 2, text: "꼭 " }])
+  for (let times = 0; times < 2; times += 1) {
+    await events()
+    await after(3_000)
+  }
+  assert.deepEqual([server.calls.length, lastPut(server).id, own.model?.isDirty], [2, id, false])
+  server.accept(id)
+  await events()
+  assert.equal(view.text, "저는 꼭 물류를 배웠습니다.")
+})
+
 test("a suggestion of another page enters the text, and one that the other deletes leaves it", async () => {
   const { server, view, event } = await page("One two three.")
   server.store("other", 1, [{ start: 8, end: 13, text: "3" }])

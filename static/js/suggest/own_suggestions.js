@@ -12,7 +12,7 @@
 import { Suggesting } from "./suggesting.js"
 import { isSuggestion, olderFirst } from "../reviews/parts.js"
 import { isWhole } from "../reviews/spots.js"
-import { isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.js"
+import { isElsewhere, isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.js"
 
 /** @typedef {import("../lib/api.js").Review} Review */
 
@@ -194,12 +194,19 @@ export class OwnSuggestions extends EventTarget {
     })
   }
 
-  /** A passage that came back has other letters for the server than for this page: each version is renewed once. @param {Suggesting} model */
+  /**
+   * A passage that came back has other letters for the server than for this page, and a gap whose letters are gone may have
+   * another position: each version is renewed once.
+   *
+   * @param {Suggesting} model
+   */
   #renew(model) {
-    for (const { id, version } of this.#open) {
-      if (isWhole(this.#spots(id)) || this.#renewed.get(id) === version) continue
-      this.#renewed.set(id, version)
-      model.renew(id)
+    for (const suggestion of model.suggestions) {
+      const { id, version } = suggestion
+      const review = this.reviews.get(id)
+      if (!review || review.version !== version || this.#renewed.get(id) === version || this.#isLost(review)) continue
+      const spots = this.#spots(id)
+      if ((!isWhole(spots) || isElsewhere(suggestion, spots)) && model.renew(id)) this.#renewed.set(id, version)
     }
   }
 

@@ -19,6 +19,10 @@ export function suggestionOf(review, spots) {
   return { id: review.id, version: review.version, since: review.created_at, parts, pinned: isPinned(review) }
 }
 
+/** Whether the server would put a suggestion in at other offsets than this page shows. @param {Readonly<Suggestion>} suggestion @param {readonly Spot[]} spots */
+export const isElsewhere = ({ parts }, spots) =>
+  spots.length === parts.length && parts.some(({ start, end }) => !spots.some(({ from, to }) => from === start && to === end))
+
 /** The end of a closed suggestion. @param {Pick<Review, "status" | "outcome">} review @returns {"accepted" | "rejected" | "withdrawn" | "fulfilled"} */
 export function verdictOf({ status, outcome }) {
   if (outcome === "fulfilled" || outcome === "withdrawn") return outcome

@@ -163,10 +163,11 @@ export class Suggesting {
     return edit
   }
 
-  /** The server has other letters of a suggestion that stands here, and is to anchor it anew. @param {string} id */
+  /** The server has other letters of a suggestion that stands here, and is to anchor it anew. @param {string} id @returns {boolean} whether it is due */
   renew(id) {
     const entry = this.#ledger.find(id)
-    if (entry && isStoredWhole(entry)) entry.isOutdated ||= entry.parts.every((part) => stands(this.overlay.base, part))
+    if (!entry || !isStoredWhole(entry)) return false
+    return (entry.isOutdated ||= entry.parts.every((part) => stands(this.overlay.base, part)))
   }
 
   /** @param {string} id @returns {"open" | "hidden" | "closing" | undefined} */

@@ -87,6 +87,8 @@ pub(crate) const ATTACKS: &[Attack] = attacks! {
     "N5" "rooms of 8 MB, fifty addresses" &[], rooms_of_many;
     "N7" "half heads, four addresses" FEW, edge::half_heads_of_many;
     "N9" "empty pongs on four seats" &[], edge::pongs;
+    "S1" "lists and views of 2,000 suggestions" &[], reviews::views;
+    "S2" "the same from fifty addresses" &[], reviews::views_of_many;
     "F1" "exports of 2 MB, fifty addresses" &[], files::builds_of_many;
     "F2" "documents of 2 MB, fifty addresses" &[], documents_of_many;
 };

@@ -8,8 +8,11 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::attacker::{Attacker, Target, drain};
-use crate::attacks::{FULL, LONG, RETRY, write};
+use crate::attacks::{FIFTY, FULL, LONG, RETRY, write};
 use crate::updates;
+
+const SUGGESTIONS: usize = 2_000;
+const BATCH: usize = 200;
 
 /// Reviews of letters that are deleted afterwards, in a text that has them everywhere.
 pub(crate) async fn orphans(attacker: Arc<Attacker>) {
@@ -72,6 +75,51 @@ pub(crate) async fn lists(attacker: Arc<Attacker>) {
         tokio::join!(lists(), lists(), lists(), lists(), lists(), lists());
     };
     tokio::join!(making, drain(reviewer));
+}
+
+/// Lists of suggestions, and texts in which all of them are accepted.
+pub(crate) async fn views(attacker: Arc<Attacker>) {
+    views_at(&attacker).await;
+}
+
+pub(crate) async fn views_of_many(attacker: Arc<Attacker>) {
+    join_all(attacker.at_addresses(FIFTY).iter().map(views_at)).await;
+}
+
+async fn views_at(attacker: &Attacker) {
+    let Some(target) = attacker.target().await else { return };
+    write(attacker, &target, &[updates::first(1, 2 * SUGGESTIONS)]).await;
+    let Some(reviewer) = attacker.socket(&target, "reviewer", "").await else { return };
+    let reading = async {
+        suggest(attacker, &target).await;
+        let list = format!("/api/share-links/{}/reviews", target.link);
+        let view = format!("/api/documents/{}/text?view=accepted", target.document);
+        let reads = async |path: &str| loop {
+            attacker.get(&target.reviewer, path).await;
+            sleep(Duration::from_millis(10)).await;
+        };
+        tokio::join!(reads(&list), reads(&view), reads(&list), reads(&view));
+    };
+    tokio::join!(reading, drain(reviewer));
+}
+
+/// As many suggestions as a decision takes, in batches as large as the server admits.
+async fn suggest(attacker: &Attacker, target: &Target) {
+    let path = format!("/api/share-links/{}/suggestions", target.link);
+    let all: Vec<_> = (0..SUGGESTIONS).collect();
+    for batch in all.chunks(BATCH) {
+        let puts = batch.iter().map(|number| {
+            let part = json!({ "at": 2 * number, "text": "a suggestion of a few words" });
+            json!({ "id": format!("typed-0000-{number:08}"), "version": null, "parts": [part] })
+        });
+        let body = json!({ "put": puts.collect::<Vec<_>>() });
+        while let Some((status, _)) = attacker.post(&target.reviewer, &path, &body).await {
+            if status.is_success() {
+                break;
+            }
+            sleep(RETRY).await;
+        }
+    }
 }
 
 /// Replies to one review, each of which the server announces to the writer's socket.
