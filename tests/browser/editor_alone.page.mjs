@@ -17,6 +17,7 @@ import { Suggesting } from "../../static/js/suggest/suggesting.js"
  * @property {Role} role
  * @property {string} text
  * @property {Edit[]} [edits] of the reviewer
+ * @property {boolean} [isStored] whether the server has them as suggestions
  * @property {{ from: number, to: number, text: string }[]} [parts] of suggestions that the writer sees
  * @property {[anchor: number, head: number]} [peer] the peer's selection in the shared text
  */
@@ -29,7 +30,7 @@ let model
 let text
 
 /** An editor in place of the one before. @param {Layout} layout */
-function begin({ role, text: content, edits = [], parts = [], peer }) {
+function begin({ role, text: content, edits = [], isStored = false, parts = [], peer }) {
   editor?.stop()
   const paper = /** @type {HTMLElement} */ (document.getElementById("paper"))
   paper.replaceChildren()
@@ -48,6 +49,10 @@ function begin({ role, text: content, edits = [], parts = [], peer }) {
   editor.mayType(true)
   editor.focus()
   for (const { from, to, insert } of edits) view.dispatch({ changes: { from, to, insert }, selection: { anchor: from + insert.length }, userEvent: "input.type" })
+  if (isStored && model) {
+    const { put } = model.collect()
+    model.answered(put.map(({ id }) => ({ id, state: "kept", version: 1 })))
+  }
   const passages = parts.map(({ from, to, text: words }, at) => {
     const spot = { from, to, quote: content.slice(from, to), prefix: content.slice(0, from), suffix: content.slice(to), text: words, holds: true }
     return /** @type {const} */ ([`review-${at}`, { suggests: true, by: "reviewer", since: "", spots: [spot] }])

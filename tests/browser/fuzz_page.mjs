@@ -46,12 +46,19 @@ const EVENTS = ["keydown", "beforeinput", "input", "compositionstart", "composit
 /** The editors whose events are recorded. */
 const recorded = new WeakSet()
 
+/** The end of the document's selection: its node, in its parent, and the offset. */
+function caret() {
+  const { focusNode: node, focusOffset } = /** @type {Selection} */ (getSelection())
+  const what = node instanceof Text ? JSON.stringify(node.data.slice(0, 12)) : ""
+  return `${node?.parentElement?.className.slice(0, 24)} > ${node?.nodeName} ${what} ${focusOffset}`
+}
+
 /** @param {any} view */
 function record(view) {
   recorded.add(view)
   const add = (/** @type {string} */ line) => void trace.splice(0, Math.max(0, trace.push(`${Math.round(performance.now())} ${line}`) - 60))
   for (const type of EVENTS) {
-    document.addEventListener(type, (/** @type {any} */ { key = "", inputType = "", data = "" }) => add(`${type} ${key}${inputType} ${JSON.stringify(data)}`), { capture: true })
+    document.addEventListener(type, (/** @type {any} */ { key = "", inputType = "", data = "" }) => add(`${type} ${key}${inputType} ${JSON.stringify(data)} ${caret()}`), { capture: true })
   }
   const { update } = view
   view.update = (/** @type {readonly any[]} */ transactions) => {

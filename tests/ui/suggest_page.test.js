@@ -60,6 +60,13 @@ test("a replacement in an alphabet is drawn by whole words, a syllable of Hangul
   assert.deepEqual(drawn("저 물류가 .", "저 물류를 .", [4, 5], [4, 5], true), ["물류가", "물류를"], "once the server has it")
 })
 
+test("a change is widened by letters that stand in both texts: not by those of the next change", () => {
+  const [base, view] = ["international 나", "nat"]
+  const hunks = [{ old: { from: 0, to: 5 }, new: { from: 0, to: 0 } }, { old: { from: 8, to: 15 }, new: { from: 3, to: 3 } }]
+  const drawn = drawnChanges(hunks, [{ id: "a", start: 0, end: 13, isAtRest: true }], { base: textOf(base), view: textOf(view) })
+  assert.deepEqual(drawn.map(({ old, new: fresh }) => [base.slice(old.from, old.to), fresh.from, fresh.to]), [["internat", 0, 3], ["ional 나", 3, 3]])
+})
+
 test("a batch that is too long is halved down to one item, and what is withdrawn comes first", () => {
   /** @param {string} id */
   const put = (id) => ({ id, version: null, parts: [] })

@@ -4,8 +4,9 @@
  *
  * While an input method composes (Hangul, kana, pinyin) the browser owns that piece of the page:
  * replacing or wrapping the node it composes in breaks the composition, and half a syllable is
- * lost. So a change of that line waits until the composition ends. Existing decorations of the line
- * move along with the text.
+ * lost. The browser has counted the letters before the caret, those of widgets too, and puts the caret
+ * there after its insertion. So a change up to the end of that line waits until the composition ends.
+ * Existing decorations move along with the text.
  */
 
 import { EditorView, ViewPlugin } from "../lib/vendor.js"
@@ -19,7 +20,7 @@ import { EditorView, ViewPlugin } from "../lib/vendor.js"
 const AFTERWARDS = 60
 
 /**
- * An extension that draws, and defers the line with a composition.
+ * An extension that draws, and defers the text up to the line with a composition.
  *
  * @param {(state: State, viewport: { from: number, to: number }) => Drawn} draw may leave out what is outside the viewport
  * @param {(before: State, after: State) => boolean} changed whether `draw` would answer otherwise
@@ -44,10 +45,9 @@ export function drawnApartFromComposing(draw, changed, { byViewport = false } = 
       if (!this.stale && !isMoved && !changed(update.startState, update.state)) return
       const next = draw(update.state, update.view.viewport)
       const { head } = update.state.selection.main
-      // The browser has counted the letters before the caret, those of widgets too, and puts the caret there after its insertion.
       const begins = update.transactions.some((transaction) => transaction.isUserEvent("delete.compose"))
-      const composed = begins ? { from: 0, to: head - 1 } : update.state.doc.lineAt(head)
-      const mayDraw = (!begins && !update.view.compositionStarted) || sameOn(composed, this.decorations, next)
+      const end = begins ? head - 1 : update.state.doc.lineAt(head).to
+      const mayDraw = (!begins && !update.view.compositionStarted) || sameUpTo(end, this.decorations, next)
       if (mayDraw) this.decorations = next
       this.stale = !mayDraw
     }
@@ -73,12 +73,12 @@ export function drawnApartFromComposing(draw, changed, { byViewport = false } = 
   })
 }
 
-/** Whether both draw the same there. @param {{ from: number, to: number }} range @param {Drawn} a @param {Drawn} b */
-function sameOn(range, a, b) {
+/** Whether both draw the same up to there. @param {number} end @param {Drawn} a @param {Drawn} b */
+function sameUpTo(end, a, b) {
   const [one, other] = [a, b].map((drawn) => {
     /** @type {{ from: number, to: number, value: import("@codemirror/view").Decoration }[]} */
     const found = []
-    drawn.between(range.from, range.to, (from, to, value) => void found.push({ from, to, value }))
+    drawn.between(0, end, (from, to, value) => void found.push({ from, to, value }))
     return found
   })
   if (!one || !other || one.length !== other.length) return false

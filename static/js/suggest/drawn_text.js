@@ -86,18 +86,25 @@ export function drawnChanges(hunks, spots, texts) {
     }
     before = spot
   }
-  for (const change of drawn) widen(change, partAt(spots, change.old.from), texts)
+  for (const [index, change] of drawn.entries()) {
+    const spot = partAt(spots, change.old.from)
+    if (!spot || spot.end < change.old.to || FOLDED_FROM < spot.end - spot.start) continue
+    // The letters up to another change stand in both texts.
+    const from = Math.max(spot.start, drawn[index - 1]?.old.to ?? 0)
+    const to = Math.min(spot.end, drawn[index + 1]?.old.from ?? spot.end)
+    widen(change, { from, to }, spot.isAtRest ?? false, texts)
+  }
   return drawn
 }
 
-/** Widens a replacement, and at rest each change, to whole words of its part. @param {Change} change @param {Spot | undefined} spot @param {Texts} texts */
-function widen({ old, new: fresh }, spot, { base, view }) {
+/** Widens a replacement, and at rest each change, to whole words. @param {Change} change @param {Range} range of the base @param {boolean} isAtRest @param {Texts} texts */
+function widen({ old, new: fresh }, { from, to }, isAtRest, { base, view }) {
   const isReplaced = old.from < old.to && fresh.from < fresh.to
-  if (!spot || !(isReplaced || spot.isAtRest) || spot.end < old.to || FOLDED_FROM < spot.end - spot.start) return
+  if (!isReplaced && !isAtRest) return
   const words = [base.sliceString(old.from, old.to), view.sliceString(fresh.from, fresh.to)]
-  const [start, end] = spot.isAtRest ? [ANY_START, ANY_END] : [WORD_START, WORD_END]
-  const left = words.some((text) => start.test(text)) ? lengthOf(end, base.sliceString(spot.start, old.from)) : 0
-  const right = words.some((text) => end.test(text)) ? lengthOf(start, base.sliceString(old.to, spot.end)) : 0
+  const [start, end] = isAtRest ? [ANY_START, ANY_END] : [WORD_START, WORD_END]
+  const left = words.some((text) => start.test(text)) ? lengthOf(end, base.sliceString(from, old.from)) : 0
+  const right = words.some((text) => end.test(text)) ? lengthOf(start, base.sliceString(old.to, to)) : 0
   old.from -= left
   fresh.from -= left
   old.to += right

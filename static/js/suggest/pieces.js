@@ -2,8 +2,8 @@
 /**
  * The own changes in the reviewer's text: new words are text with a mark, old ones stand struck behind them.
  *
- * A widget has side 1, or it would end a composition before it. On the line of a composition the drawing of before
- * moves along, and the rest of the text is drawn anew.
+ * A widget has side 1, or it would end a composition before it. Up to the line of a composition the drawing of before
+ * moves along (`desk/composing.js`), and the rest of the text is drawn anew.
  */
 
 import { el } from "../lib/dom.js"
@@ -134,15 +134,15 @@ export function ownPieces(own) {
       const isGiven = transactions.some((transaction) => transaction.annotation(overlaid))
       if (!docChanged && !viewportChanged && !isOther && !isGiven && !this.stale) return
       const next = draw(view, own)
-      this.stale = view.compositionStarted || now() < this.composedAt + COMPOSED_PAUSE
+      const begins = transactions.some((transaction) => transaction.isUserEvent("delete.compose"))
+      this.stale = begins || view.compositionStarted || now() < this.composedAt + COMPOSED_PAUSE
       if (!this.stale) {
         this.decorations = Decoration.set(next, true)
         return
       }
-      const line = state.doc.lineAt(state.selection.main.head)
-      const isOnLine = (/** @type {number} */ from, /** @type {number} */ to) => line.from <= to && from <= line.to
-      const elsewhere = next.filter(({ from, to }) => !isOnLine(from, to))
-      this.decorations = this.decorations.map(changes).update({ filter: isOnLine, add: elsewhere, sort: true })
+      const { to: end } = state.doc.lineAt(state.selection.main.head)
+      const isBehind = (/** @type {number} */ from) => end < from
+      this.decorations = this.decorations.map(changes).update({ filter: (from) => !isBehind(from), add: next.filter(({ from }) => isBehind(from)), sort: true })
     }
 
     composed() {
