@@ -262,7 +262,6 @@ export const KINDS = {
       if (way === "card") await hand.onCard("#done-cards", at, "[data-decision=take-back]")
       else if (way === "toast") await hand.press("#toast button")
       else await hand.focus().then(() => hand.page.keyboard.press("Control+z"))
-      await hand.press("#confirm[open] .button-strong")
     },
   },
   withdraw: {

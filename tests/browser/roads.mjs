@@ -31,7 +31,7 @@ export const ROADS = {
   sections: ["each question has a meter"],
   suggesting: ["what a reviewer types is a suggestion", "keys, deletion, line breaks", "an accepted suggestion stays", "what the server did not acknowledge", "Hangul is composed in a word", "the writer edits the line of a composition", "the switch says what typing does"],
   takeover: ["a page resumes its seat on another server"],
-  talk: ["s2-5: the reviewer hands back, the writer asks again, and both can undo it (1280, ko"],
+  talk: ["replies are edited and deleted by their author (1280, ko"],
   unsaved: ["closing a tab warns of unsaved edits", "a tab crash loses no journaled edit", "a lost seat shows unsaved edits"],
   wait_queue: ["a waiter in a second tab is seated"],
 }
