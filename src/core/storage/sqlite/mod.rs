@@ -22,6 +22,8 @@ use std::sync::Arc;
 use sqlx::SqlitePool;
 use sqlx::Transaction;
 use sqlx::error::DatabaseError;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use crate::domain::ids::DocumentId;
 use crate::domain::seat::Seat;
@@ -37,8 +39,11 @@ type Tx = Transaction<'static, sqlx::Sqlite>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Sqlite {
-    /// One connection.
+    /// One connection, whose waiters stand in a queue.
     writer: SqlitePool,
+    /// What is no append waits here, and one of them in that queue: an append waits for two at most,
+    /// however many others there are.
+    turn: Arc<Mutex<()>>,
     pub(super) readers: SqlitePool,
     memory: Memory,
     grants: Arc<Batcher<Grant, Ratified>>,
@@ -52,6 +57,8 @@ impl Sqlite {
     /// Begins a write transaction. It waits for other writers, in this process and in others, within
     /// the bounds that `open` sets.
     pub(super) async fn write(&self) -> Result<Tx, StorageError> {
+        let turn = timeout(open::ACQUIRE_TIMEOUT, self.turn.lock()).await;
+        let _turn = turn.map_err(|_elapsed| sqlx::Error::PoolTimedOut)?;
         Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
     }
 

@@ -26,7 +26,7 @@ use crate::storage::webhooks::Hooks;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The wait of a call for a connection. It is longer than the wait of the previous call for its
 /// lock.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(8);
+pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(8);
 /// Connections that read. Each costs a thread and about 2 MiB of cache.
 const READERS: u32 = 4;
 /// The wait for another process that opens the same new file. The switch to write-ahead logging
@@ -70,6 +70,7 @@ impl Sqlite {
         let readers = readers.connect_lazy_with(plain.pragma("query_only", "ON"));
         let sqlite = Self {
             writer,
+            turn: Arc::default(),
             readers,
             memory,
             grants: Arc::new(Batcher::new(GRANTS_MAX)),

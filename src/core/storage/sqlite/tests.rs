@@ -4,6 +4,7 @@
 use std::pin::pin;
 
 use bytes::Bytes;
+use futures_util::future::{join_all, join3};
 use sqlx::{AssertSqlSafe, SqlitePool};
 use tempfile::TempDir;
 
@@ -216,4 +217,26 @@ fn an_error_code_maps_to_the_error_that_a_caller_can_handle() {
         assert_eq!(classify(&Fault(code)), StorageError::Corrupt(text(code)));
     }
     assert_eq!(classify(&Fault(2067)), StorageError::Refused(text(2067)));
+}
+
+#[tokio::test]
+async fn g17_an_append_overtakes_the_writes_that_wait_for_the_writer() {
+    let (_folder, sqlite, document) = open().await;
+    let held = sqlite.write().await.unwrap();
+    let order = std::sync::Mutex::new(Vec::new());
+    let other = async || {
+        let tx = sqlite.write().await.unwrap();
+        order.lock().unwrap().push("another");
+        tx.commit().await.unwrap();
+    };
+    let append = async {
+        sqlite.append(&edit(document, 1)).await.unwrap();
+        order.lock().unwrap().push("the append");
+    };
+    let release = async { held.commit().await.unwrap() };
+    // These poll their futures in the order of the arguments: all others wait before the append.
+    join3(join_all((0..20).map(|_| other())), append, release).await;
+    let order = order.into_inner().unwrap();
+    let before = order.iter().position(|one| *one == "the append").unwrap();
+    assert!(before <= 1, "{order:?}");
 }
