@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 use galley::app::secrets::find_or_make;
-use galley::app::{App, migrate};
+use galley::app::{App, backup, migrate};
 use galley::config::{Faults, Flags, Settings, ignored, parse_duration};
 use galley::domain::ids::NodeId;
 use galley::domain::line::Line;
@@ -57,6 +57,18 @@ enum Action {
     Migrate,
     /// Read, check and print the settings in force
     CheckConfig,
+    /// Copy the SQLite database, also of a running server, or print the command for PostgreSQL
+    Backup {
+        /// The copy, which must not exist
+        file: PathBuf,
+    },
+    /// Put a copy in the place of the SQLite database, or print the command for PostgreSQL
+    Restore {
+        file: PathBuf,
+        /// Take the copy of another installation, whose users, guests and invites end here
+        #[arg(long)]
+        other_installation: bool,
+    },
     /// Print a signed access token
     Token(TokenArgs),
 }
@@ -110,6 +122,11 @@ fn run(command: Command) -> anyhow::Result<()> {
         Action::CheckConfig => {
             ignored.iter().for_each(|line| complain(line));
             say(&settings.show())
+        }
+        Action::Backup { file } => say(&runtime()?.block_on(backup::write(&settings, &file))?),
+        Action::Restore { file, other_installation } => {
+            let restored = backup::restore(&settings, &file, other_installation);
+            say(&runtime()?.block_on(restored)?)
         }
         Action::Token(args) => token(&settings, &args),
     }

@@ -132,14 +132,19 @@ pub(crate) fn hidden<T, S: Serializer>(_secret: &T, to: S) -> Result<S::Ok, S::E
 
 /// Shows a URL with its password, if any, replaced by `***`.
 pub(crate) fn without_password<S: Serializer>(url: &str, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&with_password(url, &format!(":{HIDDEN}")))
+}
+
+/// Replaces a URL's password, if any, and the colon before it.
+pub(crate) fn with_password(url: &str, replacement: &str) -> String {
     let shown = url.split_once("://").and_then(|(scheme, rest)| {
         let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(authority_end);
         let (account, host) = authority.rsplit_once('@')?;
         let (user, _password) = account.split_once(':')?;
-        Some(format!("{scheme}://{user}:{HIDDEN}@{host}{path}"))
+        Some(format!("{scheme}://{user}{replacement}@{host}{path}"))
     });
-    to.serialize_str(shown.as_deref().unwrap_or(url))
+    shown.unwrap_or_else(|| url.to_owned())
 }
 
 /// Shows a URL with its query, if any, replaced by `***`.

@@ -5,6 +5,7 @@
 //! If a critical task ends, the process exits, so that its supervisor restarts it. Half a server would
 //! run on and never be restarted.
 
+pub mod backup;
 pub(crate) mod features;
 mod huge_pages;
 mod open_files;

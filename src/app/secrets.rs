@@ -91,7 +91,7 @@ pub fn demand_two(
     Ok(())
 }
 
-fn read(path: &Path) -> Result<Option<String>, SecretError> {
+pub(super) fn read(path: &Path) -> Result<Option<String>, SecretError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

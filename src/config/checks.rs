@@ -99,12 +99,9 @@ fn texts(all: &Settings, faults: &mut FoundFaults) {
         "must be at least 32 bytes of printable ASCII without spaces; make one with `openssl rand \
          -hex 32`, or leave the setting out, and the first start makes one",
     );
-    faults.unless(
-        logs::is_level(&all.log.level),
-        &["log.level"],
-        "must be error, warn, info, debug or trace, or directives by module like \
-         info,galley::seats=debug",
-    );
+    if let Some(fault) = logs::fault(&all.log.level) {
+        faults.unless(false, &["log.level"], &format!("{fault} (as in info,galley::seats=debug)"));
+    }
 }
 
 /// The address becomes a link of the page, so another scheme (`javascript:`) is a fault.

@@ -33,6 +33,7 @@ use crate::locks::redis_client;
 use crate::pubsub::connection::{ConnectionTask, OUTBOX_MAX, Outgoing, Shared};
 pub use crate::pubsub::message::{Envelope, Message, Payload, Reply, Request, Topic};
 use crate::pubsub::seal::Seal;
+pub use crate::pubsub::seal::installation;
 use crate::pubsub::subscriptions::{Mode, Table};
 pub use crate::pubsub::subscriptions::{SIGNALS_MAX, Signal, Subscription};
 

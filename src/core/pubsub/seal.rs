@@ -27,6 +27,13 @@ pub(crate) const MARK_BYTES: usize = 8;
 /// The mark and the tag at the end of a frame.
 pub(crate) const SEAL_BYTES: usize = MARK_BYTES + TAG_BYTES;
 
+/// The mark of the installation as a number, which a backup carries.
+#[must_use]
+pub fn installation(secret: &[u8]) -> i32 {
+    let [first, second, third, fourth, ..] = Seal::new(secret).mark;
+    i32::from_be_bytes([first, second, third, fourth])
+}
+
 #[derive(Clone)]
 pub(crate) struct Seal {
     key: Key,

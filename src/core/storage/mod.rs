@@ -69,6 +69,8 @@ use crate::storage::error::StorageError;
 use crate::storage::postgres::Postgres;
 use crate::storage::sqlite::Sqlite;
 
+pub use crate::storage::sqlite::copy;
+
 const SCHEMES: &str = "sqlite://FILE or postgres://HOST/DATABASE";
 
 /// Dispatches a call to the engine in use.

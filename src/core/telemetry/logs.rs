@@ -19,26 +19,73 @@ pub enum Format {
     Json,
 }
 
+/// The longest filter in bytes.
+const FILTER_BYTES_MAX: usize = 1_024;
+/// The crates of one module each.
+const CRATES: &str = "domain files locks yjs";
+/// The modules of the crate `galley-core`.
+const CORE: &str = "bounds outbox pubsub reviews rooms seats sessions sharing storage telemetry";
+/// The modules of the crate `galley`.
+const OWN: &str = "admin app config exports http offers outgoing partners periodic push reminders setting \
+                   transfer versions webhooks";
+/// Crates of others that log.
+const OTHERS: &str = "hyper hyper_util redis rustls sqlx tungstenite";
+
+/// Why the text is no filter.
 #[must_use]
-pub fn is_level(level: &str) -> bool {
-    filter(level).is_some()
+pub fn fault(level: &str) -> Option<String> {
+    filter(level).err()
 }
 
 /// The filter of a level, or of directives by module. The parser of [`Targets`] would read a bare word
 /// that is no level as a module at its most verbose level, and an empty one as `error`.
-fn filter(level: &str) -> Option<Targets> {
-    let parse = |level: &str| level.parse::<LevelFilter>().ok().filter(|_| !level.is_empty());
-    let is_module = |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_:-".contains(c));
+fn filter(level: &str) -> Result<Targets, String> {
+    if FILTER_BYTES_MAX < level.len() {
+        return Err(format!("must have at most {FILTER_BYTES_MAX} bytes"));
+    }
+    let parse = |level: &str| {
+        let parsed = level.parse::<LevelFilter>().ok().filter(|_| !level.is_empty());
+        parsed.ok_or_else(|| {
+            "must be error, warn, info, debug or trace, or directives by module".to_owned()
+        })
+    };
     level.split(',').map(str::trim).try_fold(Targets::new(), |filter, directive| {
         match directive.split_once('=') {
-            None => Some(filter.with_default(parse(directive)?)),
-            Some(("", _)) => None,
-            Some((module, level)) if is_module(module) => {
-                Some(filter.with_target(module, parse(level)?))
+            None => Ok(filter.with_default(parse(directive)?)),
+            Some((module, level)) => {
+                let target = target(module).ok_or_else(no_such_module)?;
+                Ok(filter.with_target(target, parse(level)?))
             }
-            Some(_) => None,
         }
     })
+}
+
+/// The target under which a module logs: its path, which begins with its crate.
+fn target(module: &str) -> Option<String> {
+    let (root, path) = module.split_once("::").unwrap_or((module, ""));
+    let mut names = path.split("::");
+    let top = names.next()?;
+    if !names.all(|name| name.starts_with(|first: char| first.is_ascii_lowercase())) {
+        return None;
+    }
+    let has = |list: &str, name: &str| list.split(' ').any(|it| it == name);
+    match (root, root.strip_prefix("galley_")) {
+        ("galley", _) if has(CORE, top) => return Some(format!("galley_core::{path}")),
+        ("galley", _) if has(CRATES, top) => return Some(format!("galley_{path}")),
+        ("galley", _) => module == root || has(OWN, top),
+        (_, Some("core")) => module == root || has(CORE, top),
+        (_, Some(name)) => has(CRATES, name),
+        (name, None) => has(OTHERS, name),
+    }
+    .then(|| module.to_owned())
+}
+
+fn no_such_module() -> String {
+    let mut own: Vec<_> =
+        [CRATES, CORE, OWN].into_iter().flat_map(|list| list.split(' ')).collect();
+    own.sort_unstable();
+    let (own, others) = (own.join(", "), OTHERS.replace(' ', ", "));
+    format!("names a module that does not exist; galley:: has {own}; other crates are {others}")
 }
 
 /// A format whose lines are JSON objects, with the server in front.
@@ -91,22 +138,65 @@ mod tests {
 
     #[test]
     fn a_level_is_a_word_or_directives() {
-        for level in ["info", "warn", "info,galley::seats=debug", "off", "a-b=INFO, ERROR"] {
-            assert!(is_level(level), "{level}");
+        for level in ["info", "warn", "info,galley::seats=debug", "off", "sqlx=INFO, ERROR"] {
+            assert_eq!(fault(level), None, "{level}");
         }
-        for level in [
-            "info,galley::http=loudly",
-            "a=b=c",
-            "loudly",
-            "",
-            "info,",
-            "=info",
-            "galley=",
-            "galley::seats",
-            "galley[seat]=debug",
-            "[{user=lee}]=debug",
+        let accepted =
+            ["galley::locks::redis=debug", "galley_core::seats::claim=trace", "galley=debug"];
+        assert_eq!(fault(&accepted.join(",")), None);
+        let form = "must be error, warn";
+        for (level, words) in [
+            ("info,galley::http=loudly", form),
+            ("galley::seats=b=c", form),
+            ("loudly", form),
+            ("", form),
+            ("info,", form),
+            ("galley::seats=", form),
+            ("galley::seats", form),
+            ("=info", "does not exist"),
+            ("galley::seat=debug", "galley:: has admin, app, bounds"),
+            ("galley::=debug", "does not exist"),
+            ("galley::seats::=debug", "does not exist"),
+            ("galley_core::seat=debug", "does not exist"),
+            ("galleys=debug", "does not exist"),
+            ("a-b=info", "does not exist"),
+            ("galley[seat]=debug", "does not exist"),
+            ("[{user=lee}]=debug", "does not exist"),
+            (&"galley::seats=debug,".repeat(500), "at most 1024 bytes"),
         ] {
-            assert!(!is_level(level), "{level}");
+            let found = fault(level).expect("a fault");
+            assert!(found.contains(words), "{level}: {found}");
+        }
+    }
+
+    /// The lists follow the sources.
+    #[test]
+    fn the_modules_of_a_filter_are_those_that_exist() {
+        let declared = |file: &str| {
+            let text = std::fs::read_to_string(format!("{}/../{file}", env!("CARGO_MANIFEST_DIR")));
+            let text = text.expect("a file");
+            let names = text.lines().filter_map(|line| line.strip_prefix("pub mod "));
+            let mut names: Vec<_> = names.map(|it| it.trim_end_matches(';').to_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(declared("core/lib.rs").join(" "), CORE);
+        assert_eq!(declared("lib.rs").join(" "), OWN);
+        let workspace =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
+        let workspace = workspace.expect("a file");
+        let members =
+            workspace.lines().find(|line| line.starts_with("members = ")).expect("members");
+        assert_eq!(members.matches("src/").count(), 1 + CRATES.split(' ').count());
+        assert!(
+            CRATES.split(' ').all(|name| members.contains(&format!("\"src/{name}\""))),
+            "{members}"
+        );
+        let lock =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"));
+        let lock = lock.expect("a file");
+        for name in OTHERS.split(' ') {
+            assert!(lock.contains(&format!("name = \"{}\"", name.replace('_', "-"))), "{name}");
         }
     }
 
@@ -114,10 +204,11 @@ mod tests {
     fn the_longest_module_that_matches_decides_and_a_bare_level_is_for_all_others() {
         let targets = filter(" warn , galley::seats=debug,galley=error").expect("a filter");
         for (target, level, is_shown) in [
-            ("galley::seats::claim", Level::DEBUG, true),
-            ("galley::seats", Level::TRACE, false),
-            ("galley::rooms", Level::ERROR, true),
-            ("galley::rooms", Level::WARN, false),
+            ("galley_core::seats::claim", Level::DEBUG, true),
+            ("galley_core::seats", Level::TRACE, false),
+            ("galley_core::rooms", Level::ERROR, true),
+            ("galley_core::rooms", Level::WARN, false),
+            ("galley_locks::redis", Level::WARN, false),
             ("sqlx", Level::WARN, true),
             ("sqlx", Level::INFO, false),
         ] {

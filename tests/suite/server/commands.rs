@@ -239,3 +239,21 @@ async fn g14_the_log_warns_of_a_database_that_other_users_can_read() {
     let line = log.lines().find(|line| line.contains(warning)).expect("a warning");
     assert!(line.contains("galley.db") && line.contains("644"), "{line}");
 }
+
+/// Goal: a filter shows what it names, in whichever crate the module lives, or is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_filter_names_a_module_of_any_crate_and_one_that_does_not_exist_is_refused() {
+    let server = Server::with(&[("LOG__LEVEL", "error,galley::seats=info")]).await;
+    let desk = server.desk("").await;
+    let _writer = server.writer(&desk).await;
+    until("a line of a seat", async || server.log().contains(" galley_core::seats")).await;
+    assert!(!server.log().contains("galley::app"), "{}", server.log());
+    for command in ["check-config", "serve"] {
+        let settings = [("GALLEY_LOG__LEVEL", "info,galley::seat=debug")];
+        let ran = galley_with(server.folder(), &[command], &settings).await;
+        let complaint = ran.complaint();
+        assert_eq!((ran.code(), complaint.lines().count()), (Some(2), 1), "{complaint}");
+        let list = "reviews, rooms, seats, sessions, ";
+        assert!(complaint.contains("log.level: ") && complaint.contains(list), "{complaint}");
+    }
+}

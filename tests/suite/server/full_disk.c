@@ -55,6 +55,11 @@ ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at) {
   return is_full(fd, at + count) ? -1 : NEXT(pwrite64)(fd, bytes, count, at);
 }
 
+ssize_t copy_file_range(int from, off64_t *at, int fd, off64_t *to, size_t count, unsigned flags) {
+  if (is_full(fd, to ? *to + (off_t)count : -(off_t)count)) return -1;
+  return NEXT(copy_file_range)(from, at, fd, to, count, flags);
+}
+
 int ftruncate(int fd, off_t length) {
   return is_full(fd, length) ? -1 : NEXT(ftruncate)(fd, length);
 }

@@ -226,7 +226,7 @@ async fn g7_a_full_disk_is_reported_and_loses_no_edit() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, format!("before {whole}"));
 }
 
-async fn shim(folder: &Path) -> String {
+pub(crate) async fn shim(folder: &Path) -> String {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/server/full_disk.c");
     let library = folder.join("full_disk.so").display().to_string();
     let made = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, source]).status().await;

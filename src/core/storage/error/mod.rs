@@ -33,6 +33,14 @@ pub enum StorageError {
     Refused(String),
 }
 
+impl StorageError {
+    pub(crate) fn newer_schema(version: i64) -> Self {
+        Self::Unsupported(format!(
+            "its schema {version} is newer than this galley; use the galley that wrote it"
+        ))
+    }
+}
+
 impl From<sqlx::Error> for StorageError {
     fn from(error: sqlx::Error) -> Self {
         match &error {
@@ -55,9 +63,7 @@ impl From<MigrateError> for StorageError {
     fn from(error: MigrateError) -> Self {
         match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
-            MigrateError::VersionMissing(version) => Self::Unsupported(format!(
-                "its schema {version} is newer than this galley; use the galley that wrote it"
-            )),
+            MigrateError::VersionMissing(version) => Self::newer_schema(version),
             MigrateError::VersionMismatch(version) => Self::Unsupported(format!(
                 "its schema {version} is not the one this galley knows; \
                  use the galley that wrote it"

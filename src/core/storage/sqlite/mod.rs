@@ -5,7 +5,9 @@
 //! commits (D1). A read transaction sees one state of the file from its first statement on.
 
 mod batcher;
+pub mod copy;
 pub(super) mod encoding;
+mod integrity;
 mod journal;
 #[cfg(test)]
 mod journal_tests;

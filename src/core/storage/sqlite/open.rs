@@ -19,7 +19,7 @@ use crate::storage::sqlite::log::LOGS_MAX;
 use crate::storage::sqlite::seats::GRANTS_MAX;
 use crate::storage::sqlite::seats::LOOKUPS_MAX;
 use crate::storage::sqlite::write_cache::Memory;
-use crate::storage::sqlite::{Sqlite, is_busy, journal};
+use crate::storage::sqlite::{Sqlite, integrity, is_busy, journal};
 use crate::storage::webhooks::Hooks;
 
 /// The wait of a statement for another process's lock.
@@ -40,6 +40,10 @@ const WAL_BYTES_MAX: &str = "67108864";
 const WAL_PAGES: &str = "4000";
 /// The bits of a file's mode that give rights to other users than its owner.
 const OTHERS: u32 = 0o077;
+/// Pages that a start checks: 256 MiB, in about a second.
+const CHECKED_PAGES_MAX: i64 = 65_536;
+/// The remedy of a damaged file.
+const RESTORE: &str = "put a backup in its place with `galley restore FILE`";
 /// "GALY", which the first migration writes into the file's header.
 const APPLICATION_ID: i64 = 0x4741_4C59;
 
@@ -49,6 +53,7 @@ impl Sqlite {
     /// Opens the file that `url` names. A missing file is created, with its folder.
     pub(crate) async fn open(url: &str) -> Result<Self, StorageError> {
         let path = file_of(url)?;
+        integrity::refuse_torn(&path)?;
         make_folder(&path).await?;
         make_private(&path).await;
         let plain = options(&path);
@@ -56,10 +61,10 @@ impl Sqlite {
         let memory = Memory::default();
         let writer = loop {
             match open_writer(&plain, &memory).await {
-                Err(Opening::Busy(_)) if Instant::now() < give_up_at => {
+                Err(FileOpening::Busy(_)) if Instant::now() < give_up_at => {
                     tokio::time::sleep(OPEN_RETRY).await;
                 }
-                Err(Opening::Busy(error) | Opening::Failed(error)) => {
+                Err(FileOpening::Busy(error) | FileOpening::Failed(error)) => {
                     return Err(with_path(error, &path));
                 }
                 Ok(writer) => break writer,
@@ -84,28 +89,40 @@ impl Sqlite {
     }
 }
 
-enum Opening {
+pub(super) enum FileOpening {
     /// Another process has the file locked; `open` retries.
     Busy(StorageError),
     Failed(StorageError),
 }
 
-impl From<sqlx::Error> for Opening {
+impl From<sqlx::Error> for FileOpening {
     fn from(error: sqlx::Error) -> Self {
         if is_busy(&error) { Self::Busy(error.into()) } else { Self::Failed(error.into()) }
     }
 }
 
-impl From<StorageError> for Opening {
+impl From<StorageError> for FileOpening {
     fn from(error: StorageError) -> Self {
         Self::Failed(error)
     }
 }
 
-async fn open_writer(plain: &SqliteConnectOptions, memory: &Memory) -> Result<SqlitePool, Opening> {
+impl From<FileOpening> for StorageError {
+    fn from(opening: FileOpening) -> Self {
+        match opening {
+            FileOpening::Busy(error) | FileOpening::Failed(error) => error,
+        }
+    }
+}
+
+async fn open_writer(
+    plain: &SqliteConnectOptions,
+    memory: &Memory,
+) -> Result<SqlitePool, FileOpening> {
     // First a read-only check: a file of another program stays as it is.
     let mut connection = plain.clone().create_if_missing(true).connect().await?;
     identify(&mut connection).await?;
+    integrity::examine(&mut connection, CHECKED_PAGES_MAX).await?;
     connection.close().await?;
     let durable = plain
         .clone()
@@ -134,7 +151,7 @@ async fn open_writer(plain: &SqliteConnectOptions, memory: &Memory) -> Result<Sq
 
 /// The settings of all connections. `sqlx` sets the busy time-out when it opens the file, before any
 /// statement. `foreign_keys` deletes the rows that refer to a deleted document.
-fn options(path: &Path) -> SqliteConnectOptions {
+pub(super) fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .busy_timeout(BUSY_TIMEOUT)
@@ -159,7 +176,7 @@ fn pool(connections: u32) -> PoolOptions<sqlx::Sqlite> {
 }
 
 /// Rejects a file that another program owns, and a file that is no database.
-async fn identify(connection: &mut SqliteConnection) -> Result<(), Opening> {
+pub(super) async fn identify(connection: &mut SqliteConnection) -> Result<(), FileOpening> {
     // One transaction: between two reads, another process may create the tables.
     let mut tx = connection.begin().await?;
     let tables: i64 =
@@ -175,7 +192,16 @@ async fn identify(connection: &mut SqliteConnection) -> Result<(), Opening> {
 
 /// Migrates the file to the current schema, in one transaction: a second process waits, and then
 /// has no migration left to run.
-async fn migrate(connection: &mut SqliteConnection) -> Result<(), Opening> {
+async fn migrate(connection: &mut SqliteConnection) -> Result<(), FileOpening> {
+    let migrator = Migrator::with_migrations(migrations().collect());
+    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
+    // `run` makes a future that cannot move between threads (rust-lang/rust#100013).
+    migrator.run_direct(None, &mut *tx, false).await.map_err(StorageError::from)?;
+    tx.commit().await?;
+    Ok(())
+}
+
+pub(super) fn migrations() -> impl Iterator<Item = Migration> {
     let migrations = [
         (1, "initial", include_str!("migrations/0001_initial.sql")),
         (2, "versions", include_str!("migrations/0002_versions.sql")),
@@ -201,18 +227,12 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), Opening> {
         (23, "suggestions", include_str!("migrations/0023_suggestions.sql")),
         (24, "spent_ids", include_str!("migrations/0024_spent_ids.sql")),
     ];
-    let migrations = migrations.into_iter().map(|(version, name, sql)| {
+    migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
-    });
-    let migrator = Migrator::with_migrations(migrations.collect());
-    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
-    // `run` makes a future that cannot move between threads (rust-lang/rust#100013).
-    migrator.run_direct(None, &mut *tx, false).await.map_err(StorageError::from)?;
-    tx.commit().await?;
-    Ok(())
+    })
 }
 
-pub(crate) fn file_of(url: &str) -> Result<PathBuf, StorageError> {
+pub fn file_of(url: &str) -> Result<PathBuf, StorageError> {
     let rest = url.strip_prefix("sqlite:").unwrap_or(url);
     let path = rest.strip_prefix("//").unwrap_or(rest);
     let refuse = |why: &str| Err(StorageError::Unsupported(why.to_owned()));
@@ -250,13 +270,12 @@ async fn make_private(path: &Path) {
         Err(_) => return,
     }
     for suffix in ["", "-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
+        let name = integrity::beside(path, suffix);
         let Ok(found) = tokio::fs::metadata(&name).await else { continue };
         let mode = found.permissions().mode();
         if mode & OTHERS != 0 {
             tracing::warn!(
-                file = %Path::new(&name).display(),
+                file = %name.display(),
                 mode = format_args!("{:o}", mode & 0o777),
                 "other users of this machine can read the database; set its mode to 600"
             );
@@ -264,12 +283,12 @@ async fn make_private(path: &Path) {
     }
 }
 
-fn with_path(error: StorageError, path: &Path) -> StorageError {
+pub(super) fn with_path(error: StorageError, path: &Path) -> StorageError {
     let name = path.display();
     match error {
         StorageError::Unavailable(why) => StorageError::Unavailable(format!("{name}: {why}")),
         StorageError::Full(why) => StorageError::Full(format!("{name}: {why}")),
-        StorageError::Corrupt(why) => StorageError::Corrupt(format!("{name}: {why}")),
+        StorageError::Corrupt(why) => StorageError::Corrupt(format!("{name}: {why}; {RESTORE}")),
         StorageError::Unsupported(why) => StorageError::Unsupported(format!("{name}: {why}")),
         StorageError::Refused(why) => StorageError::Refused(format!("{name}: {why}")),
         StorageError::Pooled(why) => StorageError::Pooled(format!("{name}: {why}")),
