@@ -43,8 +43,8 @@ type Tx = Transaction<'static, sqlx::Sqlite>;
 pub(super) struct Sqlite {
     /// One connection, whose waiters stand in a queue.
     writer: SqlitePool,
-    /// What is no append waits here, and one of them in that queue: an append waits for two at most,
-    /// however many others there are.
+    /// A write that is no append waits here, and one of them in that queue: an append waits for two at
+    /// most, however many others there are.
     turn: Arc<Mutex<()>>,
     pub(super) readers: SqlitePool,
     memory: Memory,
