@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound as _, Utc};
 use galley::domain::ids::ReviewId;
 use galley::domain::limits::WEBHOOK_TYPED_DELAY;
 use galley::domain::webhook::WebhookEvent;
@@ -61,7 +61,7 @@ pub(crate) async fn a_suggestion_that_is_typed_on_is_one_event_after_two_seconds
     all_to_a(storage);
     let seated = quiet(&desk).await;
     let mut new = suggestion(vec![part(1, "옛", "새")]);
-    let before = Utc::now();
+    let before = Utc::now().trunc_subsecs(3); // SQLite stores milliseconds.
     let mut version = stored(suggest(&desk, seated, &new).await).version;
     for text in ["새 ", "새 말", "새 말이"] {
         new.version = Some(version);
@@ -79,7 +79,7 @@ pub(crate) async fn a_suggestion_that_is_typed_on_is_one_event_after_two_seconds
     // It is not settled within this test.
     let postgres = "UPDATE webhooks SET give_up_at = give_up_at + interval '1 hour'";
     set(&desk, "UPDATE webhooks SET give_up_at = give_up_at + 3600000", postgres).await;
-    let before = Utc::now();
+    let before = Utc::now().trunc_subsecs(3); // SQLite stores milliseconds.
     assert!(storage.webhook_delivered(&head.claim).await.unwrap());
     assert!(before + WEBHOOK_TYPED_DELAY <= next_at(&desk).await);
 }
