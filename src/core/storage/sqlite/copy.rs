@@ -1,6 +1,6 @@
 //! Copies of a database file: a copy of a file in use, and the checks before a copy takes its place.
 //!
-//! A copy of [`write`] has the format of a file without a write-ahead log, so [`refuse_torn`] recognizes it
+//! A copy of [`write()`] has the format of a file without a write-ahead log, so [`refuse_torn`] recognizes it
 //! beside the log of another file.
 
 use std::fs;
