@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Deserializer, Serialize};
+use tokio::task::spawn_blocking;
 
 use crate::domain::anchor::AnchorRequest;
 use crate::domain::ids::{ReviewId, ShareLinkId};
@@ -83,7 +84,9 @@ pub(crate) async fn list(
     let link = reviews.member(caller.user(), caller.requester(), link).await?;
     let (reviews, next) = reviews.list(&link, after, rows, query.status, query.kind).await?;
     let next_cursor = next.map(|next| next.to_string());
-    Ok(Json(ReviewList { reviews, next_cursor }).into_response())
+    // A page has a megabyte, and the writing of it would delay the edits of others.
+    let writing = spawn_blocking(move || Json(ReviewList { reviews, next_cursor }).into_response());
+    writing.await.map_err(|panicked| ApiError::Internal(panicked.to_string()))
 }
 
 /// `POST …/reviews`

@@ -184,10 +184,8 @@ async function read() {
 /** The ranges of the text that suggestions change, as they are drawn. @returns {{ from: number, to: number }[]} */
 function drawnRanges() {
   const view = editor()
-  return [...document.querySelectorAll(".cm-content .passage")].map((element) => {
-    const from = view.posAtDOM(element)
-    return { from, to: element instanceof HTMLElement && element.isContentEditable ? from + (element.textContent?.length ?? 0) : from }
-  })
+  // Struck words, which a passage may hold, are no text of the document.
+  return [...document.querySelectorAll(".cm-content .passage")].map((element) => ({ from: view.posAtDOM(element), to: view.posAtDOM(element, element.childNodes.length) }))
 }
 
 /** The range of the text that a place means. @param {Place} place */

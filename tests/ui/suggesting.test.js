@@ -10,6 +10,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { isDeepStrictEqual } from "node:util"
 
+import { drawnChanges, partsNear } from "../../static/js/suggest/drawn_text.js"
 import { rangeOf } from "../../static/js/suggest/identity.js"
 import { applied, stands } from "../../static/js/suggest/parts.js"
 import { overlaps } from "../../static/js/suggest/ranges.js"
@@ -24,6 +25,11 @@ const STEPS = Number(process.env.GALLEY_STEPS ?? 40_000)
 const SEED = Number(process.env.GALLEY_SEED ?? Math.floor(Math.random() * 2 ** 32))
 /** Steps of one session. */
 const LENGTH = 400
+
+/** @param {Page} page */
+function drawn({ suggesting: { suggestions, overlay } }) {
+  return drawnChanges(overlay.hunks, partsNear(suggestions, { from: 0, to: overlay.base.length }), overlay)
+}
 
 class Session {
   #ids = 0
@@ -123,7 +129,8 @@ class Session {
       if (page.outbox.length === 0 && server.out.length === 0) {
         // A suggestion that ended may have kept another one out of the view.
         page.read(server)
-        if (!page.suggesting.isDirty) break
+        if (page.suggesting.isWaiting) page.dispatch(page.suggesting.endWaiting())
+        else if (!page.suggesting.isDirty) break
       }
       this.exchange()
     }
@@ -159,6 +166,7 @@ class Session {
     const page = this.#newPage()
     assert.deepEqual(page.enter(this.page.row), [], `${this.name}, ${at}: what is kept enters the text`)
     assert.equal(page.view.toString(), this.page.view.toString(), `${this.name}, ${at}: a reload shows the same`)
+    if (this.page.suggesting.unsaved().put.length === 0) assert.deepEqual(drawn(page), drawn(this.page), `${this.name}, ${at}: a reload draws the same`)
   }
 
   /** An acceptance moves no letter of a page to which nothing is on its way. */

@@ -5,8 +5,10 @@
 
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Sqlite, SqliteConnection, Transaction};
+use tokio::sync::MutexGuard;
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::storage::error::StorageError;
 use crate::storage::guard::FenceGuard;
 use crate::storage::locked::Locked;
 use crate::storage::log::{Append, Appended};
@@ -28,6 +30,9 @@ enum Open {
     SqliteReader(PoolConnection<Sqlite>),
     Postgres(PooledConn, Begin),
 }
+
+/// Items of a long write: SQLite stores them in some milliseconds.
+const LONG_ITEMS: usize = 16;
 
 /// How a call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +109,18 @@ impl Storage {
             }
         };
         Ok(Tx { open, hooks: self.hooks().clone(), has_webhook: false })
+    }
+
+    /// To be held during a write that stores `items` with their rows: SQLite has one writer, and many users wait
+    /// for it.
+    pub(crate) async fn turn_of(
+        &self,
+        items: usize,
+    ) -> Result<Option<MutexGuard<'_, ()>>, StorageError> {
+        match &self.engine {
+            Engine::Sqlite(it) if LONG_ITEMS <= items => it.long_turn().await.map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Bounds a call on PostgreSQL: a time-out drops the future, and so closes its connection. SQLite's

@@ -8,6 +8,8 @@
  */
 
 import { amend, copied, entryOf, hasWordsOf, readAgain, shiftEntry, touchesOneOf } from "./entries.js"
+import { rangeOf } from "./identity.js"
+import { united } from "./ranges.js"
 
 /**
  * @typedef {import("./entries.js").Entry} Entry
@@ -15,6 +17,7 @@ import { amend, copied, entryOf, hasWordsOf, readAgain, shiftEntry, touchesOneOf
  * @typedef {import("./overlay.js").Overlay} Overlay
  * @typedef {import("./parts.js").Part} Part
  * @typedef {import("./ranges.js").Mapping} Mapping
+ * @typedef {import("../reviews/word_diff.js").Range} Range
  * @typedef {import("./plan.js").Plan} Plan
  * @typedef {{ id: string, version: number | null, parts: Part[], group?: string }} Put
  * @typedef {{ put: Put[], withdraw: { id: string, version: number }[] }} Batch
@@ -143,13 +146,13 @@ export class Ledger {
   /**
    * Renews the outdated suggestions in paragraphs that were not cut. Suggestions beside them stay as they are.
    *
-   * @param {Overlay} overlay
+   * @param {Overlay} overlay @returns {Range[]} of the base
    */
   renew(overlay) {
+    const outdated = this.entries.filter(({ isOutdated }) => isOutdated)
     /** @type {Set<Entry>} */
     const ended = new Set()
-    for (const entry of this.entries) {
-      if (!entry.isOutdated) continue
+    for (const entry of outdated) {
       const parts = readAgain(entry, overlay).filter(({ quote, text }) => quote !== text)
       amend(entry, parts, entry.group)
       // The server anchors the same words anew.
@@ -158,6 +161,7 @@ export class Ledger {
     }
     for (const entry of ended) this.withdraw(entry)
     this.remove(ended)
+    return united(outdated.flatMap(({ parts }) => parts.map(rangeOf)))
   }
 
   /** @returns {Batch} */

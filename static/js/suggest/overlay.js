@@ -75,7 +75,7 @@ export class Overlay {
     const changes = edit.invert(this.base).compose(this.changes)
     const map = mappingOf(edit)
     const ranges = parts.map(({ start, end }) => shiftWhole({ from: start, to: end }, map))
-    return new Overlay(edit.apply(this.base), this.view, changes).#compared(ranges)
+    return new Overlay(edit.apply(this.base), this.view, changes).compared(ranges)
   }
 
   /**
@@ -212,8 +212,8 @@ export class Overlay {
     return new Overlay(base, view, tidy(changes, base, view, meetsOneOf(newRangesOf(edit))))
   }
 
-  /** The same texts, with the finest changes in some ranges. @param {readonly Range[]} ranges of the base */
-  #compared(ranges) {
+  /** The same texts, with the finest changes in some ranges, as a reload reads them. @param {readonly Range[]} ranges of the base */
+  compared(ranges) {
     if (ranges.length === 0) return this
     const isTouched = meetsOneOf(united(ranges))
     const regions = united([...ranges, ...this.hunks.flatMap(({ old }) => (isTouched(old) ? [old] : []))])
@@ -226,7 +226,7 @@ export class Overlay {
 
   /** @param {ChangeSet} edit of the view @param {readonly Range[]} ranges of the base in which fewer changes remain @returns {Step} */
   #with(edit, ranges) {
-    return { overlay: edit.empty ? this : this.own(edit).#compared(ranges), edit }
+    return { overlay: edit.empty ? this : this.own(edit).compared(ranges), edit }
   }
 }
 

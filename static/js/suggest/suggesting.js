@@ -191,7 +191,7 @@ export class Suggesting {
     const crowded = outdated.filter((entry) => !this.#isAlone(entry)).flatMap(({ parts }) => parts.map(rangeOf))
     this.#dirty = united([...this.#dirty, ...this.#paragraphs(crowded)])
     this.#cut()
-    this.#ledger.renew(this.overlay)
+    this.overlay = this.overlay.compared(this.#ledger.renew(this.overlay))
     // Own changes beside one that was renewed.
     if (0 < this.#strays(this.#ledger.accepted).length) this.#cut()
     return this.#ledger.send()

@@ -69,7 +69,7 @@ impl Storage {
         edit: Option<&'a Append>,
     ) -> StorageFuture<'a, Guarded<Committed>> {
         let NewDecision { id, link, verdict, by, at, parts, .. } = decision;
-        guarded!(self, tx => {
+        let write = guarded!(self, tx => {
             let locked = admit(tx, *link, guard).await?;
             let seq = store_edit_of(tx, edit).await?;
             let reviews = reviews_of(parts);
@@ -86,6 +86,10 @@ impl Storage {
             put_decision(tx, &new, &reviews).await?;
             let reviews = announced(tx, *link, &reviews).await?;
             Ok(Committed { seq, change, reviews })
+        });
+        Box::pin(async move {
+            let _turn = self.turn_of(parts.len()).await?;
+            write.await
         })
     }
 
@@ -98,7 +102,7 @@ impl Storage {
         edit: Option<&'a Append>,
     ) -> StorageFuture<'a, Guarded<Committed>> {
         let UndoneDecision { id, link, by, at, parts, .. } = undone;
-        guarded!(self, tx => {
+        let write = guarded!(self, tx => {
             let locked = admit(tx, *link, guard).await?;
             let seq = store_edit_of(tx, edit).await?;
             let reviews = reviews_of(parts);
@@ -123,6 +127,10 @@ impl Storage {
             put_decision(tx, &new, &reviews).await?;
             let reviews = announced(tx, *link, &reviews).await?;
             Ok(Committed { seq, change, reviews })
+        });
+        Box::pin(async move {
+            let _turn = self.turn_of(parts.len()).await?;
+            write.await
         })
     }
 

@@ -61,7 +61,7 @@ impl Storage {
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Guarded<Vec<ItemOutcome>>> {
-        guarded!(self, tx => {
+        let write = guarded!(self, tx => {
             let locked = admit(tx, link, guard).await?;
             if let Some(seen) = seen
                 && seen < last_open_change(tx, link, &author.id).await?
@@ -80,6 +80,10 @@ impl Storage {
                 });
             }
             Ok(outcomes)
+        });
+        Box::pin(async move {
+            let _turn = self.turn_of(items.len()).await?;
+            write.await
         })
     }
 

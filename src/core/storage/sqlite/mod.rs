@@ -24,7 +24,7 @@ use std::sync::Arc;
 use sqlx::SqlitePool;
 use sqlx::Transaction;
 use sqlx::error::DatabaseError;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
 use crate::domain::ids::DocumentId;
@@ -46,6 +46,8 @@ pub(super) struct Sqlite {
     /// A write that is no append waits here, and one of them in that queue: an append waits for two at
     /// most, however many others there are.
     turn: Arc<Mutex<()>>,
+    /// A write of many rows waits here until the one before it has ended: a short write waits for one of them.
+    long_turn: Arc<Mutex<()>>,
     pub(super) readers: SqlitePool,
     memory: Memory,
     grants: Arc<Batcher<Grant, Ratified>>,
@@ -59,9 +61,13 @@ impl Sqlite {
     /// Begins a write transaction. It waits for other writers, in this process and in others, within
     /// the bounds that `open` sets.
     pub(super) async fn write(&self) -> Result<Tx, StorageError> {
-        let turn = timeout(open::ACQUIRE_TIMEOUT, self.turn.lock()).await;
-        let _turn = turn.map_err(|_elapsed| sqlx::Error::PoolTimedOut)?;
+        let _turn = in_turn(&self.turn).await?;
         Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
+    /// To be held during a write of many rows, and taken before it begins.
+    pub(super) async fn long_turn(&self) -> Result<MutexGuard<'_, ()>, StorageError> {
+        in_turn(&self.long_turn).await
     }
 
     /// Begins a transaction that sees one state of the database.
@@ -84,6 +90,11 @@ impl Sqlite {
         // The writer closes last: the last connection merges the write-ahead log into the file.
         self.writer.close().await;
     }
+}
+
+async fn in_turn(turns: &Mutex<()>) -> Result<MutexGuard<'_, ()>, StorageError> {
+    let turn = timeout(open::ACQUIRE_TIMEOUT, turns.lock()).await;
+    Ok(turn.map_err(|_elapsed| sqlx::Error::PoolTimedOut)?)
 }
 
 /// `BUSY`: another connection has the requested lock.

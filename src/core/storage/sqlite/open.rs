@@ -76,6 +76,7 @@ impl Sqlite {
         let sqlite = Self {
             writer,
             turn: Arc::default(),
+            long_turn: Arc::default(),
             readers,
             memory,
             grants: Arc::new(Batcher::new(GRANTS_MAX)),

@@ -220,6 +220,26 @@ fn an_error_code_maps_to_the_error_that_a_caller_can_handle() {
 }
 
 #[tokio::test]
+async fn g17_a_short_write_overtakes_the_long_ones() {
+    let (_folder, sqlite, _) = open().await;
+    let held = sqlite.write().await.unwrap();
+    let order = std::sync::Mutex::new(Vec::new());
+    let write = async |name| {
+        let tx = sqlite.write().await.unwrap();
+        order.lock().unwrap().push(name);
+        tx.commit().await.unwrap();
+    };
+    let long = async || {
+        let _turn = sqlite.long_turn().await.unwrap();
+        write("a long one").await;
+    };
+    let release = async { held.commit().await.unwrap() };
+    join3(join_all((0..20).map(|_| long())), write("the short one"), release).await;
+    let order = order.into_inner().unwrap();
+    assert_eq!(order.iter().position(|one| *one == "the short one"), Some(1), "{order:?}");
+}
+
+#[tokio::test]
 async fn g17_an_append_overtakes_the_writes_that_wait_for_the_writer() {
     let (_folder, sqlite, document) = open().await;
     let held = sqlite.write().await.unwrap();
