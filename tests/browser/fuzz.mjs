@@ -225,6 +225,7 @@ export async function playAll(browser, galley, acts, options = {}) {
       else if (ACTS_PER_DOCUMENT <= session.played.length) {
         await session.stop()
         session = null
+        console.log(`${count} acts`)
       }
     }
   } catch (error) {
