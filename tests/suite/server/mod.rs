@@ -63,6 +63,7 @@ mod pgbouncer;
 mod postgres;
 mod progress;
 mod push_subscriptions;
+mod readiness;
 mod redis_clock;
 mod redis_cluster;
 mod redis_commands;
