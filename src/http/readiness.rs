@@ -243,9 +243,13 @@ mod tests {
         let probes = vec![storage, silent_while(&is_silent)];
         let readiness = Readiness::start(probes, TaskTracker::new()).await;
         let look = async || {
-            let asked_at = Instant::now();
+            let requested_at = Instant::now();
             let (found, age) = readiness.look().await;
-            assert!(asked_at.elapsed() <= Duration::from_millis(200), "{:?}", asked_at.elapsed());
+            assert!(
+                requested_at.elapsed() <= Duration::from_millis(200),
+                "{:?}",
+                requested_at.elapsed()
+            );
             assert!(age <= FINDING_VALID_FOR + 2 * PROBE_MAX, "{age:?}");
             found
         };

@@ -45,6 +45,7 @@ mod incoming_text;
 mod input_validation;
 mod kill_campaign;
 mod live_documents;
+mod lost_seats;
 mod malformed_frames;
 mod many_servers;
 mod me;
