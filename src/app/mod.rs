@@ -156,7 +156,7 @@ impl App {
             Some(origin) => Origins::exactly(origin.clone()),
             None => Origins::of_listener(address),
         };
-        let readiness = readiness::start(&storage, &locks, &seats);
+        let readiness = readiness::start(&storage, &locks, &seats, &tasks).await;
         let scrape = metrics.clone().map_or_else(MetricsHandle::off, |metrics| {
             MetricsHandle::new(move || metrics.render())
         });
@@ -173,8 +173,8 @@ impl App {
         })?;
         let entry = Entry { secret, admin_token, origins, invites };
         let state = state(&settings, &storage, seats, reviews, entry, readiness, scrape);
-        // The first health check, so that the log reports at start what `/readyz` would report later.
-        for Finding { name, remedy } in state.readiness.look().await.down {
+        // The log reports at start what `/readyz` would report later.
+        for Finding { name, remedy } in state.readiness.look().await.0.down {
             tracing::warn!(name, remedy, "started, but not ready");
         }
         Ok(Self {

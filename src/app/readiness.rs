@@ -1,7 +1,9 @@
 //! The probes of `/readyz`: the database and the locks.
 
+use tokio_util::task::TaskTracker;
+
 use crate::http::readiness::{Down, Probe, Readiness};
-use crate::locks::{Locks, LocksError};
+use crate::locks::Locks;
 use crate::seats::SeatService;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -26,9 +28,14 @@ const LOCKS_AWAY: &str = "Redis does not answer as it should, so no seat can be 
                           it runs, has room, and is where `locks.url` leads; the server's log has \
                           its own words";
 
-pub(super) fn start(storage: &Storage, locks: &Locks, seats: &SeatService) -> Readiness {
+pub(super) async fn start(
+    storage: &Storage,
+    locks: &Locks,
+    seats: &SeatService,
+    tasks: &TaskTracker,
+) -> Readiness {
     let (storage, locks, seats) = (storage.clone(), locks.clone(), seats.clone());
-    Readiness::new(vec![
+    let probes = vec![
         Probe::new("storage", move || {
             let (storage, seats) = (storage.clone(), seats.clone());
             async move {
@@ -47,22 +54,18 @@ pub(super) fn start(storage: &Storage, locks: &Locks, seats: &SeatService) -> Re
         Probe::new("locks", move || {
             let locks = locks.clone();
             async move {
-                locks.check().await.map_err(|error| locks_down(&error))?;
+                locks.check().await.map_err(|error| Down {
+                    cause: error.to_string(),
+                    remedy: error.remedy().unwrap_or(LOCKS_AWAY).to_owned(),
+                })?;
                 Ok(locks.warnings().into_iter().map(str::to_owned).collect())
             }
-        }),
-    ])
+        })
+        .degrading(),
+    ];
+    Readiness::start(probes, tasks.clone()).await
 }
 
 fn remedy_of(error: &StorageError) -> &'static str {
     if matches!(error, StorageError::Pooled(_)) { STORAGE_POOLED } else { STORAGE_AWAY }
-}
-
-/// Errors of Redis and the network may contain an address, so only the log shows them.
-fn locks_down(error: &LocksError) -> Down {
-    let line = match error {
-        LocksError::Misconfigured(line) => line,
-        LocksError::Unavailable(_) | LocksError::Unsupported(_) => LOCKS_AWAY,
-    };
-    Down { cause: error.to_string(), remedy: line.to_owned() }
 }

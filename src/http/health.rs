@@ -8,7 +8,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, remedies};
 use crate::http::readiness::{Findings, Readiness};
 
 /// `GET /healthz`: the process answers.
@@ -16,16 +16,20 @@ pub(crate) async fn healthz() -> Response {
     (NO_STORE, Json(json!({ "status": "ok" }))).into_response()
 }
 
-/// `GET /readyz`: 200 if all probes succeed, else the findings with their remedies.
+/// `GET /readyz`: 200 if the server serves requests, else the findings with their remedies.
 pub(crate) async fn readyz(State(readiness): State<Readiness>) -> Response {
-    let Findings { down, warnings } = readiness.look().await;
+    let (Findings { down, degraded, warnings }, age) = readiness.look().await;
     if !down.is_empty() {
-        return (NO_STORE, ApiError::NotReady { down }).into_response();
+        return (NO_STORE, ApiError::NotReady { down, age }).into_response();
     }
-    let body = match warnings.as_slice() {
-        [] => json!({ "status": "ready" }),
-        warnings => json!({ "status": "ready", "warnings": warnings }),
-    };
+    let mut body = json!({ "status": "ready", "age_ms": age.as_millis() });
+    if !degraded.is_empty() {
+        let names: Vec<_> = degraded.iter().map(|finding| finding.name).collect();
+        (body["degraded"], body["remedy"]) = (names.into(), remedies(&degraded).into());
+    }
+    if !warnings.is_empty() {
+        body["warnings"] = json!(warnings);
+    }
     (NO_STORE, Json(body)).into_response()
 }
 

@@ -1,4 +1,7 @@
 //! Readiness: the probes of the server's dependencies, and their findings.
+//!
+//! A request to `/readyz` waits [`ANSWER_MAX`] at most. The check goes on in a task, and the response names the
+//! age of the last finished one.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -7,10 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde::Serialize;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
 
 const PROBE_MAX: Duration = Duration::from_secs(2);
+/// How long a request waits for a check. Load balancers and Kubernetes allow a second; the operators' manual
+/// promises 200 ms.
+const ANSWER_MAX: Duration = Duration::from_millis(100);
 /// Interval of the lines that report a lasting outage. Load balancers probe every second, and a line for
 /// each probe would hide others.
 const REMIND_EVERY: Duration = Duration::from_secs(60);
@@ -40,8 +49,10 @@ pub struct Down {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Dependencies that are down.
+    /// Dependencies that are down, without which the server serves no request.
     pub down: Vec<Finding>,
+    /// Dependencies that are down, without which the server serves reads.
+    pub degraded: Vec<Finding>,
     /// Dependencies that work with a restriction.
     pub warnings: Vec<Finding>,
 }
@@ -50,6 +61,7 @@ pub struct Findings {
 pub struct Probe {
     name: &'static str,
     question: Arc<Question>,
+    only_degrades: bool,
 }
 
 impl Probe {
@@ -58,27 +70,21 @@ impl Probe {
         Q: Fn() -> F + Send + Sync + 'static,
         F: Future<Output = Result<Vec<String>, Down>> + Send + 'static,
     {
-        Self { name, question: Arc::new(move || Box::pin(question())) }
+        Self { name, question: Arc::new(move || Box::pin(question())), only_degrades: false }
     }
 
-    /// Runs the check and records its findings. Returns the cause of a failure for the log.
-    async fn run(&self, findings: &mut Findings) -> Option<String> {
-        let answer = timeout(PROBE_MAX, (self.question)()).await;
-        let Down { cause, remedy } = match answer {
-            Ok(Ok(warnings)) => {
-                let found = warnings.into_iter().map(|remedy| Finding { name: self.name, remedy });
-                findings.warnings.extend(found);
-                return None;
-            }
-            Ok(Err(down)) => down,
-            Err(_elapsed) => {
-                let cause = "no answer in time".to_owned();
-                let line = "it does not answer in time: see whether it runs, and can be reached";
-                Down { cause, remedy: line.to_owned() }
-            }
-        };
-        findings.down.push(Finding { name: self.name, remedy });
-        Some(cause)
+    /// Its failure does not make a server unready that was ready before: all servers share the dependency,
+    /// and a balancer without servers would hide the texts as well.
+    #[must_use]
+    pub fn degrading(self) -> Self {
+        Self { only_degrades: true, ..self }
+    }
+
+    async fn run(&self) -> Result<Vec<String>, Down> {
+        timeout(PROBE_MAX, (self.question)()).await.unwrap_or_else(|_elapsed| {
+            let remedy = "it does not answer in time: see whether it runs, and can be reached";
+            Err(Down { cause: "no answer in time".to_owned(), remedy: remedy.to_owned() })
+        })
     }
 }
 
@@ -87,9 +93,15 @@ pub struct Readiness(Arc<Inner>);
 
 struct Inner {
     probes: Vec<Probe>,
+    tasks: TaskTracker,
     /// The server is about to close its listener.
     is_draining: AtomicBool,
-    found: Mutex<Option<(Instant, Findings)>>,
+    /// A check succeeded once, so the settings are right.
+    was_ready: AtomicBool,
+    /// The permit of the check under way.
+    turn: Arc<Semaphore>,
+    /// The last finished check, and when it began.
+    found: watch::Sender<(Instant, Findings)>,
     outages: Mutex<HashMap<&'static str, Outage>>,
 }
 
@@ -99,14 +111,19 @@ struct Outage {
 }
 
 impl Readiness {
-    #[must_use]
-    pub fn new(probes: Vec<Probe>) -> Self {
-        Self(Arc::new(Inner {
+    /// Runs the probes a first time.
+    pub async fn start(probes: Vec<Probe>, tasks: TaskTracker) -> Self {
+        let readiness = Self(Arc::new(Inner {
             probes,
+            tasks,
             is_draining: AtomicBool::new(false),
-            found: Mutex::default(),
+            was_ready: AtomicBool::new(false),
+            turn: Arc::new(Semaphore::new(1)),
+            found: watch::Sender::new((Instant::now(), Findings::default())),
             outages: Mutex::default(),
-        }))
+        }));
+        readiness.check().await;
+        readiness
     }
 
     /// Marks the server as not ready regardless of its probes: balancers send requests to other
@@ -115,23 +132,48 @@ impl Readiness {
         self.0.is_draining.store(true, Ordering::Release);
     }
 
-    /// Runs the probes, or returns a recent result.
-    pub async fn look(&self) -> Findings {
+    /// The result of the last check, and its age. Starts a check if that is old and none is under way.
+    pub async fn look(&self) -> (Findings, Duration) {
         if self.0.is_draining.load(Ordering::Acquire) {
             let draining = Finding { name: "draining", remedy: DRAINING.to_owned() };
-            return Findings { down: vec![draining], warnings: Vec::new() };
+            return (Findings { down: vec![draining], ..Findings::default() }, Duration::ZERO);
         }
-        if let Some(findings) = self.fresh() {
-            return findings;
+        let mut found = self.0.found.subscribe();
+        let is_old = FINDING_VALID_FOR <= found.borrow_and_update().0.elapsed();
+        if is_old {
+            if let Ok(turn) = Arc::clone(&self.0.turn).try_acquire_owned() {
+                let readiness = self.clone();
+                self.0.tasks.spawn(async move {
+                    readiness.check().await;
+                    drop(turn);
+                });
+            }
+            let _late = timeout(ANSWER_MAX, found.changed()).await;
         }
+        let (began, findings) = &*found.borrow();
+        (findings.clone(), began.elapsed())
+    }
+
+    /// Runs the probes at the same time, so that a silent dependency delays the finding of no other.
+    async fn check(&self) {
+        let began = Instant::now();
         let mut findings = Findings::default();
-        for probe in &self.0.probes {
-            let cause = probe.run(&mut findings).await;
-            self.note(probe.name, cause.as_deref());
+        let answers = join_all(self.0.probes.iter().map(Probe::run)).await;
+        for (probe, answer) in self.0.probes.iter().zip(answers) {
+            self.note(probe.name, answer.as_ref().err().map(|down| down.cause.as_str()));
+            let finding = |remedy| Finding { name: probe.name, remedy };
+            match answer {
+                Ok(warnings) => findings.warnings.extend(warnings.into_iter().map(finding)),
+                Err(down) if probe.only_degrades => findings.degraded.push(finding(down.remedy)),
+                Err(down) => findings.down.push(finding(down.remedy)),
+            }
         }
-        let mut found = self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
-        *found = Some((Instant::now(), findings.clone()));
-        findings
+        if findings.down.is_empty() && findings.degraded.is_empty() {
+            self.0.was_ready.store(true, Ordering::Release);
+        } else if !findings.down.is_empty() || !self.0.was_ready.load(Ordering::Acquire) {
+            findings.down.append(&mut findings.degraded);
+        }
+        self.0.found.send_replace((began, findings));
     }
 
     /// Logs a probe that changes its state, and a lasting failure once a minute.
@@ -142,26 +184,20 @@ impl Readiness {
         match (cause, outages.get_mut(probe)) {
             (Some(cause), None) => {
                 outages.insert(probe, Outage { since: now, logged_at: now });
-                tracing::warn!(probe, cause, "not ready");
+                tracing::warn!(probe, cause, "a probe fails");
             }
             (Some(cause), Some(outage)) => {
                 if now.duration_since(outage.logged_at) >= REMIND_EVERY {
                     outage.logged_at = now;
-                    tracing::warn!(probe, cause, seconds = seconds(outage), "still not ready");
+                    tracing::warn!(probe, cause, seconds = seconds(outage), "a probe still fails");
                 }
             }
             (None, Some(outage)) => {
-                tracing::info!(probe, seconds = seconds(outage), "ready again");
+                tracing::info!(probe, seconds = seconds(outage), "a probe succeeds again");
                 outages.remove(probe);
             }
             (None, None) => {}
         }
-    }
-
-    fn fresh(&self) -> Option<Findings> {
-        let found = self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, findings) = found.as_ref()?;
-        (at.elapsed() < FINDING_VALID_FOR).then(|| findings.clone())
     }
 }
 
@@ -169,15 +205,65 @@ impl Readiness {
 mod tests {
     use super::*;
 
+    fn names(found: &[Finding]) -> Vec<&str> {
+        found.iter().map(|finding| finding.name).collect()
+    }
+
+    /// A probe that fails by the time-out while the switch is on.
+    fn silent_while(is_silent: &Arc<AtomicBool>) -> Probe {
+        let is_silent = Arc::clone(is_silent);
+        Probe::new("locks", move || {
+            let is_silent = is_silent.load(Ordering::Acquire);
+            async move { if is_silent { std::future::pending().await } else { Ok(Vec::new()) } }
+        })
+        .degrading()
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn a_probe_that_times_out_is_down() {
-        let readiness = Readiness::new(vec![
-            Probe::new("storage", || async { Ok(Vec::new()) }),
-            Probe::new("locks", std::future::pending),
-        ]);
-        let down = readiness.look().await.down;
-        assert_eq!(down.len(), 1);
-        assert_eq!(down[0].name, "locks");
-        assert!(!down[0].remedy.is_empty());
+    async fn before_the_first_success_a_probe_that_times_out_is_down() {
+        let works = Probe::new("storage", || async { Ok(Vec::new()) });
+        let is_silent = Arc::new(AtomicBool::new(true));
+        let probes = vec![works, silent_while(&is_silent)];
+        let readiness = Readiness::start(probes, TaskTracker::new()).await;
+        let (found, age) = readiness.look().await;
+        assert_eq!((names(&found.down), names(&found.degraded)), (vec!["locks"], vec![]));
+        assert!(!found.down[0].remedy.is_empty());
+        assert!(PROBE_MAX <= age);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_dependency_delays_no_answer_and_degrades_a_server_that_was_ready() {
+        let (is_silent, is_broken) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
+        let broken = Arc::clone(&is_broken);
+        let storage = Probe::new("storage", move || {
+            let down = || Down { cause: "it is full".into(), remedy: "free space".into() };
+            let answer = if broken.load(Ordering::Acquire) { Err(down()) } else { Ok(Vec::new()) };
+            async move { answer }
+        });
+        let probes = vec![storage, silent_while(&is_silent)];
+        let readiness = Readiness::start(probes, TaskTracker::new()).await;
+        let look = async || {
+            let requested_at = Instant::now();
+            let (found, age) = readiness.look().await;
+            assert!(
+                requested_at.elapsed() <= Duration::from_millis(200),
+                "{:?}",
+                requested_at.elapsed()
+            );
+            assert!(age <= FINDING_VALID_FOR + 2 * PROBE_MAX, "{age:?}");
+            found
+        };
+        is_silent.store(true, Ordering::Release);
+        while look().await.degraded.is_empty() {}
+        let found = look().await;
+        assert_eq!((names(&found.down), names(&found.degraded)), (vec![], vec!["locks"]));
+        is_broken.store(true, Ordering::Release);
+        while look().await.down.is_empty() {}
+        assert_eq!(names(&look().await.down), ["storage", "locks"]);
+        is_silent.store(false, Ordering::Release);
+        is_broken.store(false, Ordering::Release);
+        while look().await != Findings::default() {}
+        readiness.refuse();
+        assert_eq!(names(&look().await.down), ["draining"]);
     }
 }

@@ -1,22 +1,30 @@
-//! Security events in the log: rejected tokens, origins and rights, guests, sign-outs.
+//! Security events in the log: rejected tokens, origins and rights, guests, sign-outs. And the ends of
+//! sessions and of claims, by which an operator finds out why a user lost a seat.
 //!
 //! A line contains the cause and the peer's address, and never a token, an invite or a name. An attacker
 //! controls the rate of events, so each kind has a budget of lines; the next line reports how many lines
 //! were omitted.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use tokio::time::Instant;
 
-use crate::domain::ids::UserId;
+use crate::domain::fence::Fence;
+use crate::domain::ids::{NodeId, UserId};
+use crate::domain::seat::Seat;
 use crate::http::error::ApiError;
 use crate::http::limit::at_least_one;
 use crate::http::origin::Origins;
 use crate::http::peer::Peer;
+use crate::outbox::close::Close;
+use crate::seats::handle::SocketEnd;
+use crate::sessions::session::Session;
 
 /// Log lines of one kind of security event per minute, and at once. A flood does not fill the disk,
 /// and the log still shows one address's burst line by line.
@@ -37,20 +45,22 @@ struct Budgets {
     sign_outs: Budget,
     transfers: Budget,
     origins: Budget,
+    /// By event and close code: the refused claims of one user hide no end of a session.
+    sockets: Mutex<HashMap<(&'static str, u16), Arc<Budget>>>,
 }
 
 impl Default for SecurityLog {
     fn default() -> Self {
-        let often = || Budget::new(SECURITY_LINES_BURST, SECURITY_LINES_PER_MINUTE);
         // A wrong `public_url` rejects every socket: one line a minute is enough to find it.
         let origins = Budget::new(NonZeroU32::MIN, NonZeroU32::MIN);
         Self(Arc::new(Budgets {
-            tokens: often(),
-            rights: often(),
-            guests: often(),
-            sign_outs: often(),
-            transfers: often(),
+            tokens: Budget::often(),
+            rights: Budget::often(),
+            guests: Budget::often(),
+            sign_outs: Budget::often(),
+            transfers: Budget::often(),
             origins,
+            sockets: Mutex::default(),
         }))
     }
 }
@@ -131,12 +141,76 @@ impl SecurityLog {
     }
 }
 
+/// The code in the log of a connection that broke (RFC 6455 §7.1.5).
+const BROKEN: u16 = 1006;
+
+/// A socket of a claim or of a session, as the log names it.
+pub(crate) struct SocketLog {
+    pub(crate) log: SecurityLog,
+    pub(crate) server: NodeId,
+    /// None: the address names no seat.
+    pub(crate) seat: Option<Seat>,
+    pub(crate) user: Option<UserId>,
+    pub(crate) peer: Peer,
+    /// When the claim began; when it succeeded, for a session.
+    pub(crate) since: Instant,
+}
+
+impl SocketLog {
+    pub(crate) fn refused(&self, close: &Close, session: Option<&Session>) {
+        metrics::counter!("galley_seat_denials_total", "reason" => close.cause()).increment(1);
+        self.write("a claim of a seat was refused", (close.code(), close.cause()), session);
+    }
+
+    pub(crate) fn ended(&self, ending: &SocketEnd, session: &Session) {
+        let close = match ending {
+            SocketEnd::Closed(close) => Some(close.clone()),
+            SocketEnd::Broken => session.lost_reason().map(Close::Lost),
+        };
+        let of = |close: Close| (close.code(), close.cause());
+        let why = close.map_or((BROKEN, "connection-broke"), of);
+        self.write("a session ended", why, Some(session));
+    }
+
+    fn write(&self, event: &'static str, (code, reason): (u16, &str), session: Option<&Session>) {
+        let label = code.to_string();
+        metrics::counter!("galley_sockets_closed_total", "code" => label).increment(1);
+        let budget = {
+            let budgets = &self.log.0.sockets;
+            let mut budgets = budgets.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(budgets.entry((event, code)).or_insert_with(|| Arc::new(Budget::often())))
+        };
+        budget.write(|omitted| {
+            let identity = session.map(|session| &session.identity);
+            let fence = session.map(Session::fence).filter(|fence| *fence != Fence::ZERO);
+            tracing::info!(
+                seat = self.seat.map(tracing::field::display),
+                document = identity.map(|it| tracing::field::display(it.document)),
+                user = self.user.as_ref().map(tracing::field::display),
+                session = identity.map(|it| tracing::field::display(it.session)),
+                fence = fence.map(tracing::field::display),
+                code,
+                reason,
+                seconds = self.since.elapsed().as_secs(),
+                peer = %self.peer.0,
+                server = %self.server,
+                omitted,
+                "{event}"
+            );
+        });
+    }
+}
+
 struct Budget {
     lines: DefaultDirectRateLimiter,
     omitted: AtomicU64,
 }
 
 impl Budget {
+    fn often() -> Self {
+        Self::new(SECURITY_LINES_BURST, SECURITY_LINES_PER_MINUTE)
+    }
+
     fn new(burst: NonZeroU32, per_minute: NonZeroU32) -> Self {
         let lines = RateLimiter::direct(Quota::per_minute(per_minute).allow_burst(burst));
         Self { lines, omitted: AtomicU64::new(0) }
@@ -158,7 +232,7 @@ mod tests {
 
     #[test]
     fn g17_a_flood_of_events_writes_a_bounded_number_of_lines() {
-        let budget = Budget::new(SECURITY_LINES_BURST, SECURITY_LINES_PER_MINUTE);
+        let budget = Budget::often();
         let (mut lines, mut events) = (0_u64, 0_u64);
         for _ in 0..10_000 {
             budget.write(|omitted| {

@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * `config/haproxy.cfg` and `config/nginx.conf` before three servers: both sessions of a pair meet on one server.
+ * `config/haproxy.cfg` and `config/nginx.conf` before three servers: both sessions of a pair meet on one server, and
+ * texts stay readable without Redis.
  * The test replaces their addresses and files, and leaves all else as it stands.
  */
 import assert from "node:assert/strict"
@@ -24,7 +25,7 @@ const SETTINGS = { GALLEY_DATABASE__SHARED_SQLITE: "true", GALLEY_LIMITS__GUEST_
 let redis
 /** @type {Galley[]} */
 let servers = []
-/** @type {{ link: string, writer: string, reviewer: string }[]} */
+/** @type {{ document: string, link: string, writer: string, reviewer: string }[]} */
 const pairs = []
 /** @type {import("node:child_process").ChildProcess[]} */
 const proxies = []
@@ -85,6 +86,33 @@ async function start(kind) {
   return url
 }
 
+/** The page, a text and its reviews respond 200 while Redis does not. @param {string} kind @param {string} url */
+async function readsWithoutRedis(kind, url) {
+  const [pair] = pairs
+  const headers = { authorization: `Bearer ${pair?.writer}` }
+  const paths = ["/", `/api/documents/${pair?.document}/text`, `/api/share-links/${pair?.link}/reviews`]
+  const status = async (/** @type {string} */ path) => (await fetch(url + path, { headers })).status
+  const degraded = () => Promise.all(servers.map(async (server) => {
+    const ready = await fetch(`${server.url}/readyz`)
+    return ready.status === 200 && (await ready.json()).degraded?.length === 1
+  }))
+  /** The probes that the first server has answered. */
+  const probes = async () => {
+    const metrics = await (await fetch(`${servers[0]?.url}/metrics`)).text()
+    const lines = metrics.split("\n").filter((line) => /^galley_http_requests_total.*"\/readyz"/.test(line))
+    return lines.reduce((sum, line) => sum + Number(line.split(" ").pop()), 0)
+  }
+  redis.signal("SIGSTOP")
+  await until("each server is degraded", async () => (await degraded()).every(Boolean))
+  const before = await probes()
+  await until("HAProxy has probed more often than it needs to take a server out", async () => {
+    for (const path of paths) assert.equal(await status(path), 200, path)
+    return kind === "nginx" || (await probes()) >= before + 4
+  })
+  redis.signal("SIGCONT")
+  await until("each server is ready", async () => !(await degraded()).some(Boolean))
+}
+
 for (const kind of ["haproxy", "nginx"]) {
   test(`${kind} routes both sessions of each of ${PAIRS} pairs to one of three servers`, async () => {
     const url = await start(kind)
@@ -104,5 +132,6 @@ for (const kind of ["haproxy", "nginx"]) {
     assert.equal(new Set([...nodes.values()].flatMap((each) => [...each])).size, servers.length)
     for (const socket of sockets) socket.close()
     await until("all seats are free", async () => (await seats()).length === 0)
+    await readsWithoutRedis(kind, url)
   })
 }

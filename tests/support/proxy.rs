@@ -2,7 +2,8 @@
 //!
 //! There are two kinds of faults. Faults of the network affect all connections: [`Proxy::delay`],
 //! [`Proxy::hold`], [`Proxy::end_all`]. Faults of one message are armed in advance, and affect the
-//! next message that contains the given text, once: [`Proxy::on_request`], [`Proxy::on_answer`]. A
+//! next message that contains the given text, once: [`Proxy::on_request`], [`Proxy::on_answer`]. Only
+//! [`Proxy::refuse`] affects each of them. A
 //! stream has no gaps, so a held message also holds the later ones of its connection. Only
 //! unsolicited messages of Redis can be lost alone ([`Proxy::lose_messages`]).
 
@@ -47,6 +48,8 @@ pub(crate) enum Fate {
     Hold,
     /// It does not arrive. One end closes, and the other end receives no notice.
     Forsake(End),
+    /// This error arrives in its place.
+    Replace(&'static str),
 }
 
 /// Ends when it is dropped.
@@ -72,6 +75,8 @@ struct Faults {
     /// Armed faults that have not yet met a message.
     pending: usize,
     loses_messages: bool,
+    /// A text in requests, and the error in the place of their replies.
+    refused: Option<(&'static str, &'static str)>,
     /// The length of the last affected message of each direction.
     lengths: [usize; 2],
     /// Messages held until after their sender was gone.
@@ -158,6 +163,11 @@ impl Proxy {
         self.shared.arm(Way::ToClient, text, fate);
     }
 
+    /// From now on Redis seems to reply with `error` to each request that contains `text`.
+    pub(crate) fn refuse(&self, text: &'static str, error: &'static str) {
+        self.shared.faults().refused = Some((text, error));
+    }
+
     /// Waits until every armed fault has met its message.
     pub(crate) async fn has_struck(&self) {
         let mut struck = self.shared.struck.subscribe();
@@ -205,6 +215,10 @@ impl Shared {
     fn strike(&self, way: Way, message: &[u8]) -> Option<Fate> {
         let mut faults = self.faults();
         let has = |text: &str| message.windows(text.len()).any(|part| part == text.as_bytes());
+        let refused = faults.refused.filter(|(text, _)| way == Way::ToClient && has(text));
+        if let Some((_, error)) = refused {
+            return Some(Fate::Replace(error));
+        }
         let at = faults.armed.iter().position(|(armed, text, _)| *armed == way && has(text))?;
         Some(faults.armed.remove(at).2)
     }
@@ -304,7 +318,7 @@ impl Line {
         let (from, to) = self.sides(way);
         while let Some(Some((due, message, fate))) = parcels.recv().await {
             sleep_until(due).await;
-            if fate != Fate::Pass {
+            if !matches!(fate, Fate::Pass | Fate::Replace(_)) {
                 self.shared.has_struck(way, message.len());
             }
             if fate == Fate::Hold {
@@ -327,6 +341,9 @@ impl Line {
                 Fate::Reset => {
                     self.server.end(Parting::Reset);
                     self.client.end(Parting::Reset);
+                }
+                Fate::Replace(error) => {
+                    to.write(format!("-{error}\r\n").as_bytes()).await;
                 }
                 Fate::Forsake(gone) => self.side(gone).end(Parting::Reset),
             }

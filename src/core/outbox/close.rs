@@ -21,8 +21,11 @@ pub const NOT_YOUR_ROLE: &str = "not-your-role";
 #[strum(serialize_all = "snake_case")]
 pub enum LostReason {
     TakenOver,
-    /// The lease expired, or the client was silent for too long.
+    /// The server could not renew the lease in time.
     Expired,
+    /// The client sent nothing for `seats.client_timeout`.
+    #[strum(serialize = "expired")]
+    Silent,
     Evicted,
     /// Idle timeout: the user did not type, move the cursor or review.
     Idle,
@@ -84,7 +87,12 @@ impl Close {
             Self::WaitedInVain => 4408,
             Self::SeatTaken { .. } => 4409,
             Self::Lost(LostReason::Idle) => 4411,
-            Self::Lost(LostReason::TakenOver | LostReason::Expired | LostReason::Evicted)
+            Self::Lost(
+                LostReason::TakenOver
+                | LostReason::Expired
+                | LostReason::Silent
+                | LostReason::Evicted,
+            )
             | Self::Rejected => 4410,
             Self::TooLarge(_) => 4413,
             Self::Unavailable(_) => 4503,
@@ -94,9 +102,10 @@ impl Close {
         }
     }
 
-    /// The reason, at most 123 bytes: a word, or JSON with the holder of a taken seat.
+    /// The cause for the log and as the label of a metric: one of a fixed list, which tells apart more than the
+    /// client's reason.
     #[must_use]
-    pub fn reason(&self) -> String {
+    pub fn cause(&self) -> &'static str {
         match self {
             Self::Malformed(why)
             | Self::Unauthenticated(why)
@@ -104,15 +113,29 @@ impl Close {
             | Self::TooLarge(why)
             | Self::Unavailable(why)
             | Self::TooMuch(why)
-            | Self::Restart(why) => (*why).to_owned(),
-            Self::NoSuchLink => "no-such-link".to_owned(),
-            Self::WaitedInVain => "seat-not-free".to_owned(),
+            | Self::Restart(why) => why,
+            Self::NoSuchLink => "no-such-link",
+            Self::WaitedInVain => "seat-not-free",
+            Self::Lost(LostReason::Removed) => "removed",
+            Self::Lost(LostReason::Silent) => "client-silent",
+            Self::Lost(reason) => reason.as_str(),
+            Self::Rejected => "document-reset",
+            Self::Left => "left",
+            Self::SeatTaken { own: true, .. } => "seat-taken-by-the-same-user",
+            Self::SeatTaken { .. } => "seat-taken",
+        }
+    }
+
+    /// The reason, at most 123 bytes: a word, or JSON with the holder of a taken seat.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
             // The reason of every later claim of this user.
             Self::Lost(LostReason::Removed) => NOT_YOUR_ROLE.to_owned(),
             Self::Lost(reason) => reason.as_str().to_owned(),
-            Self::Rejected => "document-reset".to_owned(),
             Self::Left => String::new(),
             Self::SeatTaken { holder, since, own } => taken_reason(&holder.name, *since, *own),
+            other => other.cause().to_owned(),
         }
     }
 }

@@ -363,7 +363,9 @@ impl SeatService {
         };
         match joined {
             Ok(room) => {
-                tracing::info!(seat = %identity.seat, fence = %session.fence(), "seated");
+                let (user, document) = (&identity.user.id, identity.document);
+                let (session_id, fence) = (identity.session, session.fence());
+                tracing::info!(seat = %identity.seat, %document, %user, session = %session_id, %fence, "seated");
                 Ok(SeatHandle::new(self.clone(), session, room))
             }
             Err(close) => {

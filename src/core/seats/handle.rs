@@ -21,10 +21,10 @@ use crate::yjs::protocol::{self, ClientFrame};
 
 pub const TOO_MANY_MESSAGES: Close = Close::TooMuch("too-many-messages");
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketEnd {
-    /// The server sent or received a close and releases the seat at once.
-    Closed,
+    /// The server sent this close, or received one, and releases the seat at once.
+    Closed(Close),
     /// The connection broke: the seat stays reserved for the resume grace.
     Broken,
 }
@@ -47,6 +47,11 @@ impl SeatHandle {
         let messages = RateLimiter::direct_with_clock(message_quota(limits), clock.clone());
         let bytes = RateLimiter::direct_with_clock(byte_quota(limits), clock.clone());
         Self { seats, session, room, messages, bytes, has_left: false }
+    }
+
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     pub fn count_message(&self) -> Result<(), Close> {
@@ -159,8 +164,9 @@ impl SeatHandle {
         self.room.disconnect(&self.session);
         let (seats, session) = (self.seats.clone(), Arc::clone(&self.session));
         let room = Arc::clone(&self.room);
-        let is_gone =
-            ending == SocketEnd::Broken || session.lost_reason() == Some(LostReason::Expired);
+        let is_late =
+            matches!(session.lost_reason(), Some(LostReason::Expired | LostReason::Silent));
+        let is_gone = ending == SocketEnd::Broken || is_late;
         if is_gone && session.is_absent_waiter() {
             // The hand-over reached a dead connection: the user never saw the seat.
             seats.store_absent_waiter(&session, false);

@@ -45,6 +45,12 @@ impl Arriving {
         self.0.has_left.load(Ordering::Relaxed)
     }
 
+    /// None before the server has read the link.
+    #[must_use]
+    pub fn session(&self) -> Option<&Session> {
+        self.0.session.get().map(Arc::as_ref)
+    }
+
     pub(crate) fn set_session(&self, session: &Arc<Session>) {
         // The first and only call: each request creates one session.
         let _first = self.0.session.set(Arc::clone(session));

@@ -42,7 +42,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::bounds::permits::Requester;
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::ids::{DocumentId, NodeId, UserId};
 use crate::domain::limits::{ABSENT_WAITERS_QUEUED_MAX, GRANTS_RATIFIED_AT_ONCE};
 use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks};
@@ -232,6 +232,12 @@ impl SeatService {
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.shared.registry
+    }
+
+    /// The id of this server.
+    #[must_use]
+    pub fn node(&self) -> NodeId {
+        self.shared.pubsub.node()
     }
 
     #[must_use]

@@ -148,8 +148,7 @@ fn visit(seats: &SeatService, now: Instant, kind: TickMode) -> Vec<Arc<Session>>
             continue;
         }
         if kind == TickMode::InTime && terms.client_timeout <= session.silent_for(now) {
-            tracing::info!(seat = %session.identity.seat, "a silent client's session ends");
-            seats.lose(&session, LostReason::Expired);
+            seats.lose(&session, LostReason::Silent);
         } else if !enforce_idle_timeout(seats, &session, now) {
             living.push(session);
         }

@@ -16,6 +16,11 @@ const SECONDS: [f64; 16] = [
 
 const COUNTERS: &[(&str, &str)] = &[
     ("galley_seat_claims_total", "Claims of a seat, by role and outcome."),
+    ("galley_seat_denials_total", "Refused claims of a seat, by reason."),
+    (
+        "galley_sockets_closed_total",
+        "Ends of websockets, by close code; 1006: the connection broke.",
+    ),
     ("galley_seats_lost_total", "Seats lost by their holders, by reason."),
     ("galley_renewal_reasserted_total", "Locks whose vanished key was set again."),
     ("galley_renewal_mass_losses_total", "Rounds in which most locks were lost at once."),
@@ -71,6 +76,13 @@ const HISTOGRAMS: &[(&str, &str)] = &[
 /// The classes of the server's locks.
 const LOCK_CLASSES: [&str; 5] = ["seat", "request", "offer", "job", "export"];
 
+/// The common reasons of a refused claim.
+const DENIALS: &str = "draining foreign-origin left locks memory no-such-link no-token not-your-role revoked \
+                       room-full seat-not-free seat-taken seat-taken-by-the-same-user storage \
+                       token-expired token-not-valid too-many-joins";
+const CLOSE_CODES: [u16; 14] =
+    [1000, 1006, 1012, 4400, 4401, 4403, 4404, 4408, 4409, 4410, 4411, 4413, 4503, 4529];
+
 /// Registers the series before their first event. Prometheus computes no rate and raises no alert
 /// for a series that begins with its first event.
 fn begin_at_zero() {
@@ -82,6 +94,12 @@ fn begin_at_zero() {
     }
     for reason in ["taken_over", "expired", "evicted", "idle", "revoked", "deleted"] {
         counter!("galley_seats_lost_total", "reason" => reason).increment(0);
+    }
+    for reason in DENIALS.split(' ') {
+        counter!("galley_seat_denials_total", "reason" => reason).increment(0);
+    }
+    for code in CLOSE_CODES {
+        counter!("galley_sockets_closed_total", "code" => code.to_string()).increment(0);
     }
     for class in LOCK_CLASSES {
         for outcome in ["granted", "busy", "timeout", "failed"] {

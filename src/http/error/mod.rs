@@ -109,7 +109,7 @@ pub enum ApiError {
     #[error("unavailable: {0}")]
     Unavailable(String),
     #[error("down: {}", remedies(down))]
-    NotReady { down: Vec<Finding> },
+    NotReady { down: Vec<Finding>, age: Duration },
     #[error("internal: {0}")]
     Internal(String),
     #[error("{0}")]
@@ -209,7 +209,7 @@ impl ApiError {
 }
 
 /// Joins the remedies in one line, each behind the name of its probe.
-fn remedies(found: &[Finding]) -> String {
+pub(crate) fn remedies(found: &[Finding]) -> String {
     let each: Vec<_> = found.iter().map(|it| format!("{}: {}", it.name, it.remedy)).collect();
     each.join("; ")
 }
@@ -221,9 +221,10 @@ impl IntoResponse for ApiError {
         let detail = status.is_client_error().then(|| self.to_string());
         let members = match &self {
             // A remedy contains no secret, so every client may read it.
-            Self::NotReady { down } => {
+            Self::NotReady { down, age } => {
                 let names: Vec<_> = down.iter().map(|it| it.name).collect();
                 Members::from_iter([
+                    ("age_ms".to_owned(), json!(age.as_millis())),
                     ("down".to_owned(), json!(names)),
                     ("remedy".to_owned(), remedies(down).into()),
                 ])

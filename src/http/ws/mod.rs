@@ -34,6 +34,7 @@ use crate::http::error::ApiError;
 use crate::http::extract::Path;
 use crate::http::origin::OriginCheck;
 use crate::http::peer::Peer;
+use crate::http::security_log::SocketLog;
 use crate::http::tarpit::Tarpit;
 use crate::http::ws::inbound::Inbound;
 use crate::http::ws::params::{PROTOCOL, identify, offered_tokens, seat_request};
@@ -116,6 +117,8 @@ pub(crate) fn open(
         OriginCheck::Missing if !by_cookie || query.contains_key("token") => {}
         OriginCheck::Missing | OriginCheck::Foreign => {
             security_log.origin_refused(headers.get(ORIGIN), origins, peer);
+            metrics::counter!("galley_seat_denials_total", "reason" => "foreign-origin")
+                .increment(1);
             return Err(ApiError::ForeignOrigin);
         }
     }
@@ -127,6 +130,14 @@ pub(crate) fn open(
     let identity = identify(tokens, presented, &query, log);
     let user = identity.as_ref().ok().map(|identity| &identity.user.id);
     let may_join = limiter.may_join(user, peer);
+    let of_socket = Box::new(SocketLog {
+        log: security_log.clone(),
+        server: seats.node(),
+        seat: link.parse().ok().zip(role.parse().ok()).map(|(link, role)| Seat::new(link, role)),
+        user: user.cloned(),
+        peer,
+        since: Instant::now(),
+    });
     let payer = Payer::of(user, peer);
     // Above the server's own limit, so that a slightly longer message still gets its close code.
     let longest = seats.limits().message_bytes + WRITE_SLACK_BYTES;
@@ -158,7 +169,9 @@ pub(crate) fn open(
         .max_write_buffer_size(document_bytes * 2 + WRITE_SLACK_BYTES)
         .max_message_size(longest)
         .max_frame_size(longest)
-        .on_upgrade(move |socket| serve(Box::new(Socket::new(socket, inbound)), admission)))
+        .on_upgrade(move |socket| {
+            serve(Box::new(Socket::new(socket, inbound)), of_socket, admission)
+        }))
 }
 
 struct Admission {
@@ -179,9 +192,15 @@ struct SeatedSocket {
 
 /// The futures of the claim and of the end are boxed: they are larger than that of the session, which
 /// lives for hours. The arguments are boxed too, or each task on the way would reserve room for them.
-async fn serve(mut socket: Box<Socket>, admission: Result<Box<Admission>, (Close, Duration)>) {
-    let Some(mut seated_socket) = Box::pin(socket.admit(admission)).await else { return };
+async fn serve(
+    mut socket: Box<Socket>,
+    mut log: Box<SocketLog>,
+    admission: Result<Box<Admission>, (Close, Duration)>,
+) {
+    let admitted = Box::pin(socket.admit(&mut log, admission)).await;
+    let Some(mut seated_socket) = admitted else { return };
     let ending = socket.run(&mut seated_socket).await;
+    log.ended(&ending, seated_socket.seated.session());
     Box::pin(async {
         seated_socket.seated.leave(ending).await;
         socket.linger().await;
@@ -193,11 +212,13 @@ impl Socket {
     /// Acquires the seat. `None` if the claim failed; the socket is closed then.
     async fn admit(
         &mut self,
+        log: &mut SocketLog,
         admission: Result<Box<Admission>, (Close, Duration)>,
     ) -> Option<Box<SeatedSocket>> {
         let Admission { seats, request, identity, tarpit, early } = match admission {
             Ok(admission) => *admission,
             Err((close, delay)) => {
+                log.refused(&close, None);
                 self.refuse(close, delay).await;
                 return None;
             }
@@ -212,12 +233,14 @@ impl Socket {
         let valid_until = Instant::now() + valid_for;
         let silence_max = seats.terms().client_timeout;
         let payer = (seats.clone(), user.clone());
-        let unseated = UnseatedSocket { arriving, silence_max, valid_until, payer };
+        let unseated =
+            UnseatedSocket { arriving: arriving.clone(), silence_max, valid_until, payer };
         let claim = seats.acquire_seat(request, outbox);
         let (seated, mut early) = self.wait_for(claim, &mut queue, &gone, unseated, early).await;
         let seated = match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
             Ok(seated) => seated,
             Err(close) => {
+                log.refused(&close, arriving.session());
                 let is_taken = matches!(close, Close::SeatTaken { .. });
                 // A page that supports events reads close codes too, and does not reconnect.
                 let delay = if is_taken && !wants_events {
@@ -238,12 +261,15 @@ impl Socket {
         };
         tarpit.forgive(&user, seat);
         self.inbound.end_wait();
+        log.since = Instant::now();
         if gone.is_cancelled() {
             // The socket ended before its session held the seat: there is nothing to resume.
             if let Some(close) = &early.close {
                 self.close(close).await;
             }
-            seated.leave(SocketEnd::Closed).await;
+            let ending = SocketEnd::Closed(early.close.unwrap_or(Close::Left));
+            log.ended(&ending, seated.session());
+            seated.leave(ending).await;
             self.linger().await;
             return None;
         }
@@ -256,7 +282,6 @@ impl Socket {
     }
 
     async fn refuse(&mut self, close: Close, delay: Duration) {
-        tracing::debug!(%close, "a socket was refused");
         sleep(delay).await;
         self.close(&close).await;
         self.linger().await;
@@ -269,12 +294,12 @@ impl Socket {
         // The token expired at the moment of the grant.
         if *valid_until <= Instant::now() {
             self.close(&TOKEN_EXPIRED).await;
-            return SocketEnd::Closed;
+            return SocketEnd::Closed(TOKEN_EXPIRED);
         }
         let received = early.iter().try_for_each(|message| seated.receive(message));
         if let Err(close) = received {
             self.close(&close).await;
-            return SocketEnd::Closed;
+            return SocketEnd::Closed(close);
         }
         // One timer for the socket's life instead of one per message.
         let mut token_expired = pin!(sleep_until(*valid_until));
@@ -305,9 +330,8 @@ impl Socket {
                 },
                 () = &mut token_expired => TOKEN_EXPIRED,
             };
-            tracing::debug!(%close, "a socket was closed");
             self.close(&close).await;
-            return SocketEnd::Closed;
+            return SocketEnd::Closed(close);
         }
     }
 }
@@ -337,7 +361,7 @@ fn take(seated: &SeatHandle, incoming: Option<Result<Message, axum::Error>>) -> 
                     Received::of(seated.count_message())
                 }
                 Message::Ping(_) => Received::of(seated.count_message()),
-                Message::Close(_) => Received::End(SocketEnd::Closed),
+                Message::Close(_) => Received::End(SocketEnd::Closed(Close::Left)),
             }
         }
         Some(Err(error)) => {

@@ -220,43 +220,6 @@ async fn g13_connections_beyond_the_limit_are_closed_and_slots_come_back() {
     timeout(redis_server::TEST_TIMEOUT, free).await.expect("the slots come back");
 }
 
-/// The body of `/readyz` once its status is `wanted`.
-async fn readiness(server: &Server, wanted: u16) -> Value {
-    let query = async || {
-        let sent = server.http.get(format!("{}/readyz", server.url)).send().await;
-        sent.expect("an answer")
-    };
-    let found = async {
-        let mut response = query().await;
-        while response.status() != wanted {
-            response = query().await;
-        }
-        response.json().await.expect("JSON")
-    };
-    timeout(redis_server::TEST_TIMEOUT, found).await.expect("in time")
-}
-
-#[tokio::test]
-async fn readiness_names_the_failed_dependency_and_recovers() {
-    let mut redis = redis_server::Server::start().await;
-    let url = redis.url();
-    let settings = [("LOCKS__URL", url.as_str()), ("DATABASE__SHARED_SQLITE", "true")];
-    let server = Server::with(&settings).await;
-    assert_eq!(readiness(&server, 200).await, json!({ "status": "ready" }));
-    redis.stop().await;
-    let problem = readiness(&server, 503).await;
-    assert_eq!(problem["type"], "/problems/not-ready");
-    assert_eq!(problem["down"], json!(["locks"]));
-    assert_eq!(problem.get("detail"), None, "a 5xx says nothing of the inside");
-    let remedy = problem["remedy"].as_str().expect("the log has a line for the operator");
-    assert!(remedy.starts_with("locks: Redis does not answer"), "{remedy}");
-    assert!(!remedy.contains("127.0.0.1") && remedy.lines().count() == 1, "{remedy}");
-    let health = server.http.get(format!("{}/healthz", server.url)).send().await;
-    assert_eq!(health.expect("an answer").status(), 200);
-    redis.start_again().await;
-    readiness(&server, 200).await;
-}
-
 #[tokio::test]
 async fn metrics_are_labelled_by_route_and_hold_no_ids() {
     let server = Server::start().await;
