@@ -7,6 +7,7 @@
 
 pub mod backup;
 pub(crate) mod features;
+pub mod healthcheck;
 mod huge_pages;
 mod open_files;
 #[cfg(test)]
