@@ -1,7 +1,7 @@
 //! `galley healthcheck`: a request to the server of these settings, for a container without another client.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Of the connection and of each read: `/readyz` responds in a fifth of a second.
@@ -9,18 +9,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Requests `path` of the server that listens at `listen`; any status but 200 is an error.
 pub fn ask(listen: SocketAddr, path: &str) -> io::Result<()> {
-    let mut address = listen;
-    // The address of all interfaces is no destination.
-    match listen {
-        SocketAddr::V4(v4) if v4.ip().is_unspecified() => {
-            address.set_ip(Ipv4Addr::LOCALHOST.into())
-        }
-        SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
-            address.set_ip(Ipv6Addr::LOCALHOST.into())
-        }
-        SocketAddr::V4(_) | SocketAddr::V6(_) => {}
-    }
-    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    // The system connects the address of all interfaces, `0.0.0.0`, to this host.
+    let mut stream = TcpStream::connect_timeout(&listen, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;

@@ -54,12 +54,12 @@ pub(super) fn start(storage: &Storage, locks: &Locks, seats: &SeatService) -> Re
     ])
 }
 
-fn remedy_of(error: &StorageError) -> &'static str {
+pub(super) fn remedy_of(error: &StorageError) -> &'static str {
     if matches!(error, StorageError::Pooled(_)) { STORAGE_POOLED } else { STORAGE_AWAY }
 }
 
 /// Errors of Redis and the network may contain an address, so only the log shows them.
-fn locks_down(error: &LocksError) -> Down {
+pub(super) fn locks_down(error: &LocksError) -> Down {
     let line = match error {
         LocksError::Misconfigured(line) => line,
         LocksError::Unavailable(_) | LocksError::Unsupported(_) => LOCKS_AWAY,

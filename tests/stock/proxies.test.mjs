@@ -4,7 +4,7 @@
  * other requests are spread. The test replaces their addresses and files, and leaves all else as it stands.
  */
 import assert from "node:assert/strict"
-import { execFileSync, spawn } from "node:child_process"
+import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { after, before, test } from "node:test"
@@ -12,7 +12,7 @@ import { after, before, test } from "node:test"
 // @ts-expect-error -- it comes without types
 import { WebSocket } from "ws"
 
-import { Galley } from "./galley.mjs"
+import { Galley, binary } from "./galley.mjs"
 import { read } from "./papers.mjs"
 import { Redis, freePort } from "./redis.mjs"
 
@@ -39,7 +39,9 @@ const urls = {}
 
 before(async () => {
   redis = await Redis.start()
-  const one = await Galley.start({ ...SETTINGS, GALLEY_LOCKS__URL: redis.url })
+  for (const kind of KINDS) urls[kind] = `https://127.0.0.1:${await freePort()}`
+  // One of both proxies leads to the public address.
+  const one = await Galley.start({ ...SETTINGS, GALLEY_LOCKS__URL: redis.url, GALLEY_SERVER__PUBLIC_URL: urls.nginx })
   servers = [one, await one.beside(), await one.beside()]
   const { writer, reviewer } = (users = await one.desk("text"))
   // One after the other: a busy machine would answer some of so many at once with 503.
@@ -49,7 +51,7 @@ before(async () => {
     await one.call("POST", `/api/share-links/${link.id}/join`, { invite: link.invite.token }, reviewer)
     links.push(link.id)
   }
-  for (const kind of KINDS) urls[kind] = await start(kind)
+  for (const kind of KINDS) await start(kind)
 })
 after(async () => {
   // nginx ends its workers.
@@ -75,18 +77,18 @@ async function seats() {
   return (await (await fetch(`${one?.url}/api/admin/sessions`, { headers })).json()).sessions
 }
 
-/** Starts the proxy with its file. @param {string} kind @returns {Promise<string>} */
+/** Starts the proxy with its file. @param {string} kind */
 async function start(kind) {
   const folder = join(servers[0]?.folder ?? "", kind)
   mkdirSync(folder)
   const [key, chain] = ["galley.key", "galley.pem"].map((name) => join(folder, name))
-  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", key ?? "", "-out", chain ?? ""], { stdio: "ignore" })
+  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE", "-keyout", key ?? "", "-out", chain ?? ""], { stdio: "ignore" })
   // HAProxy reads the key behind the certificate.
   writeFileSync(chain ?? "", readFileSync(key ?? ""), { flag: "a" })
-  const port = await freePort()
+  const url = urls[kind] ?? ""
   const ports = servers.map((server) => server.port)
   const local = read(kind === "haproxy" ? "config/haproxy.cfg" : "config/nginx.conf")
-    .replace(/(bind|listen) [:\d]*443/, `$1 127.0.0.1:${port}`)
+    .replace(/(bind|listen) [:\d]*443/, `$1 ${new URL(url).host}`)
     .replaceAll(/\/(etc|var\/log)\/(nginx|haproxy)\//g, `${folder}/`)
     .replaceAll(/10\.0\.0\.(\d):8080/g, (_, number) => `127.0.0.1:${ports[number - 1]}`)
     // Only root may become another user.
@@ -100,11 +102,9 @@ async function start(kind) {
   execFileSync(path, [kind === "haproxy" ? "-c" : "-t", ...words], { stdio: "inherit" })
   const proxy = spawn(path, kind === "haproxy" ? ["-db", ...words] : words, { stdio: ["ignore", "ignore", "inherit"] })
   proxies.push(proxy)
-  const url = `https://127.0.0.1:${port}`
   const responds = () => fetch(`${url}/healthz`).then(({ ok }) => ok, () => false)
   await until(`${kind} starts`, responds)
   assert.notEqual((await fetch(`${url}/metrics`)).status, 200)
-  return url
 }
 
 for (const kind of KINDS) {
@@ -148,3 +148,20 @@ for (const kind of KINDS) {
     assert.ok(took.every((count) => 15 <= count && count <= 25), `${kind}: ${took}`)
   })
 }
+
+test("the doctor passes nginx, and learns through HAProxy that its servers have another public_url", () => {
+  const [one] = servers
+  const doctor = (/** @type {string | undefined} */ url) => {
+    // Few connections, for any limit of files.
+    const env = { ...process.env, ...one?.settings, GALLEY_LIMITS__CONNECTIONS: "100", GALLEY_SERVER__PUBLIC_URL: url, SSL_CERT_FILE: join(one?.folder ?? "", "certificates") }
+    return spawnSync(binary, ["doctor"], { cwd: one?.folder, env, encoding: "utf8" })
+  }
+  const certificates = KINDS.map((kind) => readFileSync(join(one?.folder ?? "", kind, "galley.pem"), "utf8").split("-----BEGIN PRIVATE")[0])
+  writeFileSync(join(one?.folder ?? "", "certificates"), certificates.join(""))
+  const passed = doctor(urls.nginx)
+  assert.deepEqual([passed.status, passed.stderr], [0, ""], passed.stdout)
+  assert.match(passed.stdout, /^ok +server\.public_url: https:\/\/127\.0\.0\.1:\d+ leads to a server with these settings$/m)
+  const failed = doctor(urls.haproxy)
+  assert.equal(failed.status, 2)
+  assert.match(failed.stdout, /^FAULT +server\.public_url: .* responds with 403: its server has another server\.public_url/m)
+})
