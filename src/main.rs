@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 use galley::app::secrets::find_or_make;
-use galley::app::{App, backup, migrate};
+use galley::app::{App, backup, doctor, healthcheck, migrate};
 use galley::config::{Faults, Flags, Settings, ignored, parse_duration};
 use galley::domain::ids::NodeId;
 use galley::domain::line::Line;
@@ -57,6 +57,14 @@ enum Action {
     Migrate,
     /// Read, check and print the settings in force
     CheckConfig,
+    /// Check database, locks, limits and proxy as a start would, and change nothing
+    Doctor,
+    /// Ask the server of these settings whether it works: exit 0 or 1
+    Healthcheck {
+        /// Ask /readyz in place of /healthz
+        #[arg(long)]
+        ready: bool,
+    },
     /// Copy the SQLite database, also of a running server, or print the command for PostgreSQL
     Backup {
         /// The copy, which must not exist
@@ -122,6 +130,18 @@ fn run(command: Command) -> anyhow::Result<()> {
         Action::CheckConfig => {
             ignored.iter().for_each(|line| complain(line));
             say(&settings.show())
+        }
+        Action::Doctor => {
+            let (lines, faults) = runtime()?.block_on(doctor::examine(&settings));
+            say(&lines)?;
+            // Those of the settings have the same exit code.
+            let none = faults == 0;
+            if none { Ok(()) } else { Err(Faults(vec![format!("faults: {faults}")]).into()) }
+        }
+        Action::Healthcheck { ready } => {
+            let path = if ready { "/readyz" } else { "/healthz" };
+            let listen = settings.server.listen;
+            healthcheck::ask(listen, path).with_context(|| format!("http://{listen}{path}"))
         }
         Action::Backup { file } => say(&runtime()?.block_on(backup::write(&settings, &file))?),
         Action::Restore { file, other_installation } => {

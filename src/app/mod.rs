@@ -6,7 +6,9 @@
 //! run on and never be restarted.
 
 pub mod backup;
+pub mod doctor;
 pub(crate) mod features;
+pub mod healthcheck;
 mod huge_pages;
 mod open_files;
 #[cfg(test)]
@@ -226,7 +228,9 @@ impl App {
         let Self { settings, state, features, listener, storage, locks, tasks, .. } = self;
         let (metrics, mut signals) = (self.metrics, self.signals);
         // After the ready line, so that a warning does not hide the address.
-        open_files::raise_bound(*settings.limits.connections);
+        if let Err(fault) = open_files::raise_bound(*settings.limits.connections) {
+            tracing::warn!("{fault}");
+        }
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
         let (seats, readiness) = (state.seats.clone(), state.readiness.clone());
         let work = work(&settings, &state, &storage, locks, metrics).into_iter();

@@ -3,7 +3,7 @@
 use tokio_util::task::TaskTracker;
 
 use crate::http::readiness::{Down, Probe, Readiness};
-use crate::locks::Locks;
+use crate::locks::{Locks, LocksError};
 use crate::seats::SeatService;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -54,10 +54,7 @@ pub(super) async fn start(
         Probe::new("locks", move || {
             let locks = locks.clone();
             async move {
-                locks.check().await.map_err(|error| Down {
-                    cause: error.to_string(),
-                    remedy: error.remedy().unwrap_or(LOCKS_AWAY).to_owned(),
-                })?;
+                locks.check().await.map_err(|error| locks_down(&error))?;
                 Ok(locks.warnings().into_iter().map(str::to_owned).collect())
             }
         })
@@ -66,6 +63,12 @@ pub(super) async fn start(
     Readiness::start(probes, tasks.clone()).await
 }
 
-fn remedy_of(error: &StorageError) -> &'static str {
+pub(super) fn remedy_of(error: &StorageError) -> &'static str {
     if matches!(error, StorageError::Pooled(_)) { STORAGE_POOLED } else { STORAGE_AWAY }
+}
+
+/// Errors of Redis and the network may contain an address, so only the log shows them.
+pub(super) fn locks_down(error: &LocksError) -> Down {
+    let remedy = error.remedy().unwrap_or(LOCKS_AWAY).to_owned();
+    Down { cause: error.to_string(), remedy }
 }

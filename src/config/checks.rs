@@ -4,6 +4,7 @@ use secrecy::ExposeSecret;
 
 use crate::config::{AuthSettings, Settings};
 use crate::domain::lease::LeaseTerms;
+use crate::http::host;
 use crate::locks::redis_client::{self, EndpointError};
 use crate::setting::{FoundFaults, is_printable};
 use crate::storage::Storage;
@@ -82,6 +83,11 @@ fn postgres_fault(rest: &str) -> Option<&'static str> {
 }
 
 fn texts(all: &Settings, faults: &mut FoundFaults) {
+    faults.unless(
+        all.server.hosts.iter().all(|name| host::is_name(name)),
+        &["server.hosts"],
+        "must be names of hosts, like galley.internal, without a scheme and a path",
+    );
     let AuthSettings { secret_file, sign_in_url, .. } = &all.auth;
     let has_file = !secret_file.as_os_str().is_empty();
     faults.unless(has_file, &["auth.secret_file"], "must not be empty");

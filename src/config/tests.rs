@@ -313,6 +313,7 @@ fn an_address_that_no_driver_reads_is_a_fault() {
             &[
                 "redis://u:hunter2@a:99999",
                 "redis://:hunter2@a/x",
+                "rediss://:hunter2@a/#insecure",
                 "redis+cluster://:hunter2@a:1,b:x",
                 "redis+sentinel://:hunter2@a:x/main",
                 "rediss://:hunter2@a:x/1",
@@ -383,6 +384,11 @@ fn a_subject_is_a_contact_and_a_push_service_a_host() {
     for text in ["ops@example.com", "mailto:ops", "https://", "http://example.com", "mailto:a@b c"]
     {
         assert!(fault(&subject(text)).starts_with("push.subject: must be a contact"), "{text}");
+    }
+    let own = |text| [("GALLEY_SERVER__HOSTS", text)];
+    with(&own("galley, galley.internal:8080, [::1]")).expect("valid");
+    for text in ["http://b", "b/x", "b:x", "a b", "*.b"] {
+        assert!(fault(&own(text)).starts_with("server.hosts: must be names"), "{text}");
     }
     let hosts = |text| [("GALLEY_PUSH__HOSTS", text)];
     let named = with(&hosts("FCM.googleapis.com, *.push.apple.com")).expect("valid").push.hosts;

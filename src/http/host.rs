@@ -73,6 +73,13 @@ fn is_one_of(names: &[String], name: &str) -> bool {
         || names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
+/// Whether the text has the form `host[:port]`.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    name_of(text).is_some() && text.chars().all(is_part)
+}
+
 /// The host of `host[:port]`. `None` if it is neither a name nor an address.
 fn name_of(authority: &str) -> Option<&str> {
     let end = match authority.strip_prefix('[') {

@@ -15,6 +15,10 @@ install_tools() {
   has_in_sbin pgbouncer || packages+=(pgbouncer)
   has_in_sbin haproxy || packages+=(haproxy)
   has_in_sbin nginx || packages+=(nginx)
+  # The tools of the files in config/.
+  has promtool || packages+=(prometheus)
+  has docker-compose || [ -x /usr/libexec/docker/cli-plugins/docker-compose ] || packages+=(docker-compose)
+  has systemd-analyze || packages+=(systemd)
   # Chromium without a window, which has half the dependencies.
   has chromium-headless-shell || packages+=(chromium-headless-shell)
   { has node && has npm; } || packages+=(nodejs npm)
@@ -60,7 +64,7 @@ install_from_debian() {
     esac
     export DEBIAN_FRONTEND=noninteractive
     apt-get update && apt-get install --yes --no-install-recommends "$@" || exit 1
-    for service in redis-server valkey-server postgresql pgbouncer haproxy nginx; do
+    for service in redis-server valkey-server postgresql pgbouncer haproxy nginx prometheus; do
       case " $* " in *" $service "*)
         if command -v systemctl >/dev/null; then systemctl disable "$service"; fi ;;
       esac

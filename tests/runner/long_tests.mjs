@@ -9,8 +9,8 @@ export const SLOW = {
   "3.1.0: beside a reviewer who types suggestions a client receives nothing but the text": "the reviewer types as fast as a user; beside the Rust tests",
   "at each rest of a random writer and a random reviewer, both pages and the server have one text and one acceptance": "two hundred acts of two users",
   "a pause stores a version, its changes read well, and restoring is undone by restoring again": "the server records a version after a pause",
+  "haproxy routes both sessions of each pair to one of three servers, and all stay": "fifty documents one after the other; beside the Rust tests",
   "Alt Enter accepts the suggestion at the caret and goes on, Ctrl Z takes it back": "thirty keys, each after the one before is drawn",
-  "haproxy routes both sessions of each of 50 pairs to one of three servers": "fifty documents one after the other; beside the Rust tests",
 }
 
 export const SHORT = { GALLEY_SHORT: "1", GALLEY_KILLS: "2", GALLEY_CRASHES: "2", GALLEY_FUZZ_SECONDS: "3", GALLEY_FUZZ_ACTS: "40", GALLEY_STEPS: "4000" }

@@ -145,6 +145,24 @@ impl Storage {
         Ok(Self::of(engine))
     }
 
+    /// The checks of [`open`](Self::open), without a change. Resolves to a sentence about the schema.
+    pub fn examine(url: &str) -> StorageFuture<'_, String> {
+        match url.starts_with("sqlite:") {
+            true => Box::pin(sqlite::open::examine(url)),
+            false => Box::pin(postgres::open::examine(url)),
+        }
+    }
+
+    /// The schema of an existing database before a start.
+    fn about_schema(found: Option<i64>, newest: i64) -> Result<String, StorageError> {
+        match found {
+            None => Ok("is empty or missing; a start makes it".to_owned()),
+            Some(found) if found > newest => Err(StorageError::newer_schema(found)),
+            Some(found) if found == newest => Ok(format!("has schema {found}")),
+            Some(found) => Ok(format!("has schema {found}; a start migrates it to {newest}")),
+        }
+    }
+
     /// Why [`open`](Self::open) would refuse the address without a connection.
     #[must_use]
     pub fn url_fault(url: &str) -> Option<String> {

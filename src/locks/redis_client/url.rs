@@ -40,8 +40,11 @@ pub enum InvalidRedisUrl {
     /// Sentinels without the name of the primary.
     #[error("must name the primary after the Sentinels: redis+sentinel://HOST:PORT,HOST:PORT/NAME")]
     Nameless,
-    /// A query string, which could contain a password.
-    #[error("takes no parameters; a password stands before the @, and a database behind the host")]
+    /// More than a database after the host: a query string, which could contain a password, or `#insecure`,
+    /// by which the `redis` crate verifies no certificate.
+    #[error(
+        "takes no parameters; a password stands before the @, and a database, a number, behind the host"
+    )]
     Parameters,
     /// A database or an option, which a Cluster does not have.
     #[error("must end after the last node of a Cluster, which has no databases and no options")]
@@ -57,8 +60,9 @@ impl RedisUrl {
     pub fn parse(text: &str) -> Result<Self, InvalidRedisUrl> {
         let (scheme, rest) = text.split_once("://").ok_or(InvalidRedisUrl::Unknown)?;
         match scheme {
-            "redis" | "rediss" if rest.contains('?') => Err(InvalidRedisUrl::Parameters),
-            "redis" | "rediss" if has_host(authority(rest)) => Ok(Self::Single(text.to_owned())),
+            "redis" | "rediss" if !has_host(authority(rest)) => Err(InvalidRedisUrl::Unknown),
+            "redis" | "rediss" if has_parameters(rest) => Err(InvalidRedisUrl::Parameters),
+            "redis" | "rediss" => Ok(Self::Single(text.to_owned())),
             CLUSTER => Ok(Self::Cluster(nodes("redis", rest)?)),
             CLUSTER_BY_TLS => Ok(Self::Cluster(nodes("rediss", rest)?)),
             SENTINEL => by_sentinels("redis", rest),
@@ -102,6 +106,12 @@ fn parts(all: &str) -> Result<(&str, std::str::Split<'_, char>), InvalidRedisUrl
     Ok((credentials, hosts.split(',')))
 }
 
+/// Whether more than `/DATABASE` follows the host.
+fn has_parameters(rest: &str) -> bool {
+    let tail = rest.strip_prefix(authority(rest)).unwrap_or_default();
+    !matches!(tail, "" | "/") && tail.strip_prefix('/').is_none_or(|it| it.parse::<u16>().is_err())
+}
+
 fn authority(rest: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
@@ -142,9 +152,7 @@ mod tests {
 
     #[test]
     fn the_url_of_a_single_redis_is_unchanged() {
-        for text in
-            ["redis://127.0.0.1", "redis://u:p@localhost:7/3", "rediss://cache:6380/#insecure"]
-        {
+        for text in ["redis://127.0.0.1", "redis://u:p@localhost:7/3", "rediss://cache:6380/"] {
             assert!(RedisUrl::parse(text) == Ok(RedisUrl::Single(text.to_owned())), "{text}");
         }
     }
@@ -159,6 +167,10 @@ mod tests {
             "redis://",
             "redis://u:secret@:1",
             "redis://a/0?password=secret",
+            "redis://a/secret",
+            "redis://a/0/1",
+            "rediss://secret@a/#insecure",
+            "rediss://secret@a#insecure",
             "redis+cluster://",
             "redis+cluster://a:1,",
             "redis+cluster://secret@,b:2",

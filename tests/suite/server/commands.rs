@@ -21,6 +21,11 @@ impl Ran {
         String::from_utf8(self.0.stdout).expect("text")
     }
 
+    /// The standard output, also of a failed command.
+    pub(crate) fn result(&self) -> String {
+        String::from_utf8_lossy(&self.0.stdout).into_owned()
+    }
+
     pub(crate) fn code(&self) -> Option<i32> {
         self.0.status.code()
     }

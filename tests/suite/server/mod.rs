@@ -28,6 +28,7 @@ mod damaged_document;
 mod decision_fixtures;
 mod decisions;
 mod delivery;
+mod doctor;
 mod documents;
 mod dropped_handlers;
 mod edge_rules;

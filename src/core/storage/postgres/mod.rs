@@ -19,7 +19,7 @@ pub(super) mod append;
 pub(super) mod encoding;
 pub(super) mod locks;
 mod log;
-mod open;
+pub(super) mod open;
 pub(crate) mod parameters;
 pub(super) mod pool;
 pub(super) mod seats;

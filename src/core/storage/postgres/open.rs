@@ -6,6 +6,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{Connection as _, PgConnection, Row as _, SqlSafeStr as _};
 use tokio::time::timeout;
 
+use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::postgres::parameters::Parameters;
 use crate::storage::postgres::pool::Connections;
@@ -62,8 +63,50 @@ impl Postgres {
     }
 }
 
+/// Examines the database without a change: server, rights, and the version of its schema.
+pub(in crate::storage) async fn examine(url: &str) -> Result<String, StorageError> {
+    let bounded = Parameters::of(url)?.and("statement_timeout", STATEMENT_TIMEOUT.as_millis());
+    let mut connection = connect(&bounded).await?;
+    let risk = look_at_server(&mut connection).await?;
+    let is_empty = identify(&mut connection).await?;
+    let may_migrate: Option<bool> = sqlx::query_scalar(
+        "SELECT has_schema_privilege(current_schema(), 'CREATE') AND coalesce( \
+           (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class \
+            WHERE oid = to_regclass(quote_ident(current_schema()) || '._sqlx_migrations')), true)",
+    )
+    .fetch_one(&mut connection)
+    .await?;
+    if may_migrate != Some(true) {
+        let what = "its user may not create tables or does not own them; as an administrator run ALTER \
+                    DATABASE … OWNER TO, or name the owner in database.url";
+        return Err(StorageError::Unsupported(what.to_owned()));
+    }
+    let found = match is_empty {
+        true => None,
+        false => {
+            let query = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations");
+            query.fetch_one(&mut connection).await?
+        }
+    };
+    connection.close().await?;
+    if let Some(risk) = risk {
+        return Err(StorageError::Unsupported(risk));
+    }
+    Storage::about_schema(found, newest())
+}
+
 /// Returns the version of the schema.
 async fn prepare(parameters: &Parameters) -> Result<i64, StorageError> {
+    let mut connection = connect(parameters).await?;
+    if let Some(risk) = look_at_server(&mut connection).await? {
+        tracing::warn!("{risk}");
+    }
+    migrate(&mut connection).await?;
+    connection.close().await?;
+    Ok(newest())
+}
+
+async fn connect(parameters: &Parameters) -> Result<PgConnection, StorageError> {
     // Without settings: through a pooler in transaction mode they would reach other programs' sessions.
     let connecting = timeout(CALL_TIMEOUT, async {
         let mut connection = parameters.connect_plainly().await?;
@@ -74,11 +117,7 @@ async fn prepare(parameters: &Parameters) -> Result<i64, StorageError> {
         Ok::<_, StorageError>(connection)
     });
     let late = |_| StorageError::Unavailable("connecting timed out".to_owned());
-    let mut connection = connecting.await.map_err(late)??;
-    look_at_server(&mut connection).await?;
-    let schema = migrate(&mut connection).await?;
-    connection.close().await?;
-    Ok(schema)
+    connecting.await.map_err(late)?
 }
 
 /// Rejects a pooler that assigns each transaction another backend. Such a pooler assigns the backend
@@ -102,8 +141,8 @@ async fn backend_of(connection: &mut PgConnection) -> Result<i32, StorageError> 
     Ok(row.try_get(0)?)
 }
 
-/// Rejects a PostgreSQL that lacks a required feature, and warns of settings that risk data loss.
-async fn look_at_server(connection: &mut PgConnection) -> Result<(), StorageError> {
+/// Rejects a PostgreSQL that lacks a required feature, and returns a risk of data loss by its settings.
+async fn look_at_server(connection: &mut PgConnection) -> Result<Option<String>, StorageError> {
     let (version, encoding, fsync, pages): (String, String, String, String) = sqlx::query_as(
         "SELECT current_setting('server_version_num'), current_setting('server_encoding'), \
          current_setting('fsync'), current_setting('full_page_writes')",
@@ -120,45 +159,48 @@ async fn look_at_server(connection: &mut PgConnection) -> Result<(), StorageErro
         let what = format!("its encoding is {encoding}; create it with ENCODING 'UTF8'");
         return Err(StorageError::Unsupported(what));
     }
-    if fsync == "off" || pages == "off" {
-        tracing::warn!(
-            fsync,
-            full_page_writes = pages,
-            "this PostgreSQL may lose saved edits in a power cut"
-        );
-    }
-    Ok(())
+    let is_at_risk = fsync == "off" || pages == "off";
+    Ok(is_at_risk.then(|| {
+        format!(
+            "this PostgreSQL may lose saved edits in a power cut: fsync is {fsync}, full_page_writes {pages}; \
+             set both to on"
+        )
+    }))
+}
+
+const MIGRATIONS: [(i64, &str, &str); 22] = [
+    (1, "initial", include_str!("migrations/0001_initial.sql")),
+    (2, "versions", include_str!("migrations/0002_versions.sql")),
+    (3, "review_bytes", include_str!("migrations/0003_review_bytes.sql")),
+    (4, "review_changes", include_str!("migrations/0004_review_changes.sql")),
+    (5, "decisions", include_str!("migrations/0005_decisions.sql")),
+    (6, "talk", include_str!("migrations/0006_talk.sql")),
+    (7, "bin", include_str!("migrations/0007_bin.sql")),
+    (8, "identity", include_str!("migrations/0008_identity.sql")),
+    (9, "partners", include_str!("migrations/0009_partners.sql")),
+    (10, "offers", include_str!("migrations/0010_offers.sql")),
+    (11, "push", include_str!("migrations/0011_push.sql")),
+    (12, "webhooks", include_str!("migrations/0012_webhooks.sql")),
+    (13, "jobs", include_str!("migrations/0013_jobs.sql")),
+    (14, "exports", include_str!("migrations/0014_exports.sql")),
+    (16, "reserved_handles", include_str!("migrations/0016_reserved_handles.sql")),
+    (17, "open_reviews", include_str!("migrations/0017_open_reviews.sql")),
+    (18, "reviews_of_grants", include_str!("migrations/0018_reviews_of_grants.sql")),
+    (19, "export_pieces", include_str!("migrations/0019_export_pieces.sql")),
+    (20, "guest_requests", include_str!("migrations/0020_guest_requests.sql")),
+    (21, "sections", include_str!("migrations/0021_sections.sql")),
+    (22, "suggestions", include_str!("migrations/0022_suggestions.sql")),
+    (23, "spent_ids", include_str!("migrations/0023_spent_ids.sql")),
+];
+
+fn newest() -> i64 {
+    MIGRATIONS.iter().map(|(version, ..)| *version).max().unwrap_or_default()
 }
 
 /// Migrates the database to the current schema, in one transaction under a lock. A second server
 /// waits, and then has no migration left to run. If this server dies, the database rolls back.
-async fn migrate(connection: &mut PgConnection) -> Result<i64, StorageError> {
-    let migrations = [
-        (1, "initial", include_str!("migrations/0001_initial.sql")),
-        (2, "versions", include_str!("migrations/0002_versions.sql")),
-        (3, "review_bytes", include_str!("migrations/0003_review_bytes.sql")),
-        (4, "review_changes", include_str!("migrations/0004_review_changes.sql")),
-        (5, "decisions", include_str!("migrations/0005_decisions.sql")),
-        (6, "talk", include_str!("migrations/0006_talk.sql")),
-        (7, "bin", include_str!("migrations/0007_bin.sql")),
-        (8, "identity", include_str!("migrations/0008_identity.sql")),
-        (9, "partners", include_str!("migrations/0009_partners.sql")),
-        (10, "offers", include_str!("migrations/0010_offers.sql")),
-        (11, "push", include_str!("migrations/0011_push.sql")),
-        (12, "webhooks", include_str!("migrations/0012_webhooks.sql")),
-        (13, "jobs", include_str!("migrations/0013_jobs.sql")),
-        (14, "exports", include_str!("migrations/0014_exports.sql")),
-        (16, "reserved_handles", include_str!("migrations/0016_reserved_handles.sql")),
-        (17, "open_reviews", include_str!("migrations/0017_open_reviews.sql")),
-        (18, "reviews_of_grants", include_str!("migrations/0018_reviews_of_grants.sql")),
-        (19, "export_pieces", include_str!("migrations/0019_export_pieces.sql")),
-        (20, "guest_requests", include_str!("migrations/0020_guest_requests.sql")),
-        (21, "sections", include_str!("migrations/0021_sections.sql")),
-        (22, "suggestions", include_str!("migrations/0022_suggestions.sql")),
-        (23, "spent_ids", include_str!("migrations/0023_spent_ids.sql")),
-    ];
-    let newest = migrations.iter().map(|(version, ..)| *version).max().unwrap_or_default();
-    let migrations = migrations.into_iter().map(|(version, name, sql)| {
+async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
+    let migrations = MIGRATIONS.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });
     let mut migrator = Migrator::with_migrations(migrations.collect());
@@ -170,11 +212,12 @@ async fn migrate(connection: &mut PgConnection) -> Result<i64, StorageError> {
     // `run` makes a future that cannot move between threads (rust-lang/rust#100013).
     migrator.run_direct(None, &mut *tx, false).await?;
     tx.commit().await?;
-    Ok(newest)
+    Ok(())
 }
 
-/// Rejects a schema with tables of another program. Tables of an extension do not count.
-async fn identify(connection: &mut PgConnection) -> Result<(), StorageError> {
+/// Rejects a schema with tables of another program, and returns whether it has none. Tables of an extension do
+/// not count.
+async fn identify(connection: &mut PgConnection) -> Result<bool, StorageError> {
     let (tables, mark): (i64, Option<String>) = sqlx::query_as(
         "SELECT count(*), \
            obj_description(to_regclass(quote_ident(current_schema()) || '._sqlx_migrations')) \
@@ -186,7 +229,7 @@ async fn identify(connection: &mut PgConnection) -> Result<(), StorageError> {
     .fetch_one(connection)
     .await?;
     if tables == 0 || mark.as_deref() == Some(MARK) {
-        return Ok(());
+        return Ok(tables == 0);
     }
     let message = "it belongs to another program; name another one in database.url";
     Err(StorageError::Unsupported(message.to_owned()))

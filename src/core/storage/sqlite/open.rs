@@ -13,6 +13,7 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqliteConnection, SqlitePool}
 use tokio::fs::{DirBuilder, OpenOptions};
 use tokio::time::Instant;
 
+use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::sqlite::batcher::Batcher;
 use crate::storage::sqlite::log::LOGS_MAX;
@@ -88,6 +89,29 @@ impl Sqlite {
         sqlite.check().await.map_err(|error| with_path(error, &path))?;
         Ok(sqlite)
     }
+}
+
+/// Examines the file without a change: its owner, pages, rights, and the version of its schema.
+pub(in crate::storage) async fn examine(url: &str) -> Result<String, StorageError> {
+    let path = file_of(url)?;
+    integrity::refuse_torn(&path)?;
+    if path.metadata().is_ok_and(|found| found.len() == 0) || !path.exists() {
+        return Storage::about_schema(None, 0);
+    }
+    let examining = async {
+        let mut connection = options(&path).connect().await?;
+        identify(&mut connection).await?;
+        integrity::examine(&mut connection, CHECKED_PAGES_MAX).await?;
+        let found = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations");
+        let found = found.fetch_one(&mut connection).await?;
+        // Fails in a file that the process may not write.
+        connection.begin_with("BEGIN IMMEDIATE").await?.rollback().await?;
+        connection.close().await?;
+        Ok::<_, FileOpening>(found)
+    };
+    let found = examining.await.map_err(|fault| with_path(fault.into(), &path))?;
+    let newest = migrations().map(|migration| migration.version).max().unwrap_or_default();
+    Storage::about_schema(found, newest)
 }
 
 pub(super) enum FileOpening {
