@@ -203,6 +203,8 @@ impl Readiness {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::sleep;
+
     use super::*;
 
     fn names(found: &[Finding]) -> Vec<&str> {
@@ -243,6 +245,8 @@ mod tests {
         let probes = vec![storage, silent_while(&is_silent)];
         let readiness = Readiness::start(probes, TaskTracker::new()).await;
         let look = async || {
+            // The clock of the test stands still during an answer without a wait.
+            sleep(Duration::from_millis(50)).await;
             let requested_at = Instant::now();
             let (found, age) = readiness.look().await;
             assert!(

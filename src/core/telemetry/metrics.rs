@@ -95,12 +95,6 @@ fn begin_at_zero() {
     for reason in ["taken_over", "expired", "evicted", "idle", "revoked", "deleted"] {
         counter!("galley_seats_lost_total", "reason" => reason).increment(0);
     }
-    for reason in DENIALS.split(' ') {
-        counter!("galley_seat_denials_total", "reason" => reason).increment(0);
-    }
-    for code in CLOSE_CODES {
-        counter!("galley_sockets_closed_total", "code" => code.to_string()).increment(0);
-    }
     for class in LOCK_CLASSES {
         for outcome in ["granted", "busy", "timeout", "failed"] {
             counter!("galley_lock_acquisitions_total", "class" => class, "outcome" => outcome)
@@ -133,6 +127,7 @@ fn begin_at_zero() {
     for outcome in ["sent", "queued", "removed", "refused", "uncertain", "dropped"] {
         counter!("galley_push_total", "outcome" => outcome).increment(0);
     }
+    begin_ends_at_zero();
     begin_webhooks_at_zero();
     for reason in ["full", "other"] {
         gauge!("galley_storage_failing", "reason" => reason).set(0.0);
@@ -157,6 +152,16 @@ fn begin_at_zero() {
         "galley_document_persist_seconds",
     ] {
         let _registered = histogram!(name);
+    }
+}
+
+/// Registers the series of refused claims and of closed websockets.
+fn begin_ends_at_zero() {
+    for reason in DENIALS.split(' ') {
+        counter!("galley_seat_denials_total", "reason" => reason).increment(0);
+    }
+    for code in CLOSE_CODES {
+        counter!("galley_sockets_closed_total", "code" => code.to_string()).increment(0);
     }
 }
 
