@@ -134,14 +134,12 @@ fn run(command: Command) -> anyhow::Result<()> {
         Action::Doctor => {
             let (lines, faults) = runtime()?.block_on(doctor::examine(&settings));
             say(&lines)?;
-            // Those of the settings have the same exit code.
-            let none = faults == 0;
-            if none { Ok(()) } else { Err(Faults(vec![format!("faults: {faults}")]).into()) }
+            if faults == 0 { Ok(()) } else { Err(Faults(vec![format!("faults: {faults}")]).into()) }
         }
         Action::Healthcheck { ready } => {
             let path = if ready { "/readyz" } else { "/healthz" };
             let listen = settings.server.listen;
-            healthcheck::ask(listen, path).with_context(|| format!("http://{listen}{path}"))
+            healthcheck::request(listen, path).with_context(|| format!("http://{listen}{path}"))
         }
         Action::Backup { file } => say(&runtime()?.block_on(backup::write(&settings, &file))?),
         Action::Restore { file, other_installation } => {

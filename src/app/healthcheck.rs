@@ -8,7 +8,7 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Requests `path` of the server that listens at `listen`; any status but 200 is an error.
-pub fn ask(listen: SocketAddr, path: &str) -> io::Result<()> {
+pub fn request(listen: SocketAddr, path: &str) -> io::Result<()> {
     // The system connects the address of all interfaces, `0.0.0.0`, to this host.
     let mut stream = TcpStream::connect_timeout(&listen, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
