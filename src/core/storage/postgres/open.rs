@@ -156,6 +156,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<i64, StorageError> {
         (21, "sections", include_str!("migrations/0021_sections.sql")),
         (22, "suggestions", include_str!("migrations/0022_suggestions.sql")),
         (23, "spent_ids", include_str!("migrations/0023_spent_ids.sql")),
+        (24, "traces", include_str!("migrations/0024_traces.sql")),
     ];
     let newest = migrations.iter().map(|(version, ..)| *version).max().unwrap_or_default();
     let migrations = migrations.into_iter().map(|(version, name, sql)| {
