@@ -133,6 +133,10 @@ define_id! {
     WebhookId, "whk"
 }
 define_id! {
+    /// Names one HTTP request that came without an id, in its log lines and its response.
+    HttpRequestId, "http"
+}
+define_id! {
     /// Names one server process from its start to its end.
     NodeId, "node"
 }

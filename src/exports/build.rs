@@ -46,6 +46,7 @@ use crate::rooms::{RoomError, Rooms};
 use crate::seats::{SeatError, SeatService};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
+use crate::storage::trace;
 use crate::storage::versions::sha256;
 
 /// Exported files that the server holds in memory at once, from the rendering until they are stored: 64 MiB.
@@ -211,7 +212,7 @@ impl Exports {
             let _gone = done.send(built);
             this.trim(Some(key)).await;
         };
-        self.tasks.spawn(building);
+        self.tasks.spawn(trace::within(trace::current(), building));
         match timeout(WAIT, built).await {
             Ok(Ok(built)) => Ok(Export::Ready { file: built?, title: state.now.title }),
             Ok(Err(_panicked)) => Err(ExportFailure::Unavailable.into()),

@@ -21,6 +21,7 @@ pub mod origin;
 pub(crate) mod pagination;
 pub mod peer;
 pub mod readiness;
+pub(crate) mod request_id;
 pub(crate) mod request_log;
 pub(crate) mod response_budget;
 pub mod serve;

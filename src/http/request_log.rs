@@ -15,6 +15,8 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::http::error::{ApiError, PROBLEM_JSON};
+use crate::http::request_id::RequestNames;
+use crate::storage::trace;
 
 /// The route of requests that matched none: pages, files and unknown addresses.
 const UNMATCHED: &str = "other";
@@ -26,8 +28,11 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
     let method = method_name(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
-    let span = tracing::info_span!("request", method, route);
-    let response = next.run(request).instrument(span.clone()).await;
+    let names = RequestNames::of(request.extensions());
+    let span = names.span(method, route);
+    let answering = trace::within(names.trace(), next.run(request));
+    let mut response = answering.instrument(span.clone()).await;
+    names.stamp(&mut response);
     let status = response.status();
     span.in_scope(|| log(&response));
     let RequestMetrics { requests, seconds } = request_metrics(method, route, status);
@@ -55,9 +60,10 @@ pub(crate) fn socket(response: &Response, started_at: Instant) {
 }
 
 /// Counts and logs a request that the service rejected before the router.
-pub(crate) fn rejected(method: &Method, response: &Response) {
-    log(response);
-    request_metrics(method_name(method), UNMATCHED, response.status()).requests.increment(1);
+pub(crate) fn rejected(method: &Method, names: &RequestNames, response: &Response) {
+    let method = method_name(method);
+    names.span(method, UNMATCHED).in_scope(|| log(response));
+    request_metrics(method, UNMATCHED, response.status()).requests.increment(1);
 }
 
 struct RequestMetrics {

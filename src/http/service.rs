@@ -29,6 +29,7 @@ use tower::Service as _;
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::peer::Peer;
+use crate::http::request_id::RequestNames;
 use crate::http::routes::Routes;
 use crate::http::ws;
 use crate::http::ws::inbound::Inbound;
@@ -58,6 +59,8 @@ impl HttpService {
         peer: Peer,
         inbound: &Arc<Inbound>,
     ) -> Answering {
+        let names = RequestNames::read(&request);
+        request.extensions_mut().insert(names);
         if let Err(error) = self.state.hosts.check(&request) {
             return Either::Left(ready(Ok(self.reject(&request, error))));
         }
@@ -79,7 +82,9 @@ impl HttpService {
     /// Rejects a request before the router. Its body may be left on the connection.
     fn reject(&self, request: &Request, error: ApiError) -> Response {
         let mut response = error.into_response();
-        request_log::rejected(request.method(), &response);
+        let names = RequestNames::of(request.extensions());
+        names.stamp(&mut response);
+        request_log::rejected(request.method(), &names, &response);
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         self.state.policy.harden(response.headers_mut());
         response
@@ -95,6 +100,8 @@ impl HttpService {
             return Err(Request::from_parts(parts, body));
         };
         let state = &*self.state;
+        let names = RequestNames::of(&parts.extensions);
+        let span = names.span("GET", request_log::SOCKET).entered();
         let opening = catch_unwind(AssertUnwindSafe(|| {
             let presented = Credential::read(&parts.headers, &state.tokens, &state.access);
             let from = ws::From::of(&parts.extensions);
@@ -105,6 +112,8 @@ impl HttpService {
             Err(panic) => request_log::after_panic(panic),
         };
         request_log::socket(&response, started_at);
+        drop(span);
+        names.stamp(&mut response);
         state.policy.harden(response.headers_mut());
         Ok(response)
     }

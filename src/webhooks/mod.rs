@@ -452,6 +452,9 @@ fn headers_of(endpoint: &Endpoint, webhook: &ClaimedWebhook, body: &str) -> Opti
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let agent = concat!("Galley/", env!("CARGO_PKG_VERSION"));
     headers.insert(USER_AGENT, HeaderValue::from_static(agent));
+    if let Some(trace) = &webhook.traceparent {
+        headers.insert("traceparent", HeaderValue::try_from(trace).ok()?);
+    }
     Some(headers)
 }
 

@@ -23,6 +23,7 @@ use crate::seats::SeatService;
 use crate::seats::peers::ANNOUNCED_EVERY;
 use crate::sessions::session::Session;
 use crate::storage::bin::LinkEnd;
+use crate::storage::trace;
 
 impl SeatService {
     /// Runs `work` to its end, even if the caller drops the returned future. Panics if `work` panics.
@@ -30,7 +31,8 @@ impl SeatService {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> T {
-        match self.shared.tasks.spawn(work.in_current_span()).await {
+        let work = trace::within(trace::current(), work.in_current_span());
+        match self.shared.tasks.spawn(work).await {
             Ok(done) => done,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),

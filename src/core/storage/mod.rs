@@ -54,6 +54,7 @@ pub mod sql;
 mod sqlite;
 pub mod statement;
 pub mod suggestions;
+pub mod trace;
 pub mod tx;
 pub mod tx_error;
 pub mod users;

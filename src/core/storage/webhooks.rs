@@ -189,6 +189,8 @@ pub struct ClaimedWebhook {
     pub data: String,
     /// Attempts so far, this one included.
     pub attempts: i64,
+    /// The trace of the request that caused the event.
+    pub traceparent: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -117,13 +117,15 @@ pub enum ApiError {
 }
 
 #[derive(Serialize)]
-struct Problem {
+pub(crate) struct Problem {
     #[serde(rename = "type")]
     kind: String,
     title: &'static str,
     status: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
     #[serde(flatten)]
     members: Members,
 }
@@ -214,12 +216,12 @@ pub(crate) fn remedies(found: &[Finding]) -> String {
     each.join("; ")
 }
 
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
+impl ApiError {
+    pub(crate) fn problem(&self, request_id: Option<String>) -> Problem {
         let (status, name, title) = self.contract();
         // A 5xx reports that the server failed and hides the cause.
         let detail = status.is_client_error().then(|| self.to_string());
-        let members = match &self {
+        let members = match self {
             // A remedy contains no secret, so every client may read it.
             Self::NotReady { down, age } => {
                 let names: Vec<_> = down.iter().map(|it| it.name).collect();
@@ -233,8 +235,16 @@ impl IntoResponse for ApiError {
             _other => Members::new(),
         };
         let kind = format!("/problems/{name}");
-        let problem = Problem { kind, title, status: status.as_u16(), detail, members };
-        let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], Json(problem)).into_response();
+        Problem { kind, title, status: status.as_u16(), detail, request_id, members }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let (status, _, _) = self.contract();
+        // `observe` adds the id of the request.
+        let problem = Json(self.problem(None));
+        let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], problem).into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after() {
             headers.insert(RETRY_AFTER, seconds.into());

@@ -24,6 +24,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use chrono::Utc;
 use tokio::time::{Instant, sleep, sleep_until};
+use tracing::Instrument as _;
 
 use crate::domain::seat::Seat;
 use crate::http::HttpState;
@@ -34,6 +35,8 @@ use crate::http::error::ApiError;
 use crate::http::extract::Path;
 use crate::http::origin::OriginCheck;
 use crate::http::peer::Peer;
+use crate::http::request_id::RequestNames;
+use crate::http::request_log::SOCKET;
 use crate::http::security_log::SocketLog;
 use crate::http::tarpit::Tarpit;
 use crate::http::ws::inbound::Inbound;
@@ -45,6 +48,7 @@ use crate::outbox::close::Close;
 use crate::seats::SeatService;
 use crate::seats::claim::SeatRequest;
 use crate::seats::handle::{SeatHandle, SocketEnd, TOO_MANY_MESSAGES};
+use crate::storage::trace;
 
 /// Bytes of messages that the server stores for a waiter before the grant. A waiting client sends
 /// one sync request and cursors; the server requests its edits after the grant.
@@ -69,12 +73,14 @@ const TOKEN_EXPIRED: Close = Close::Unauthenticated("token-expired");
 pub(crate) struct From {
     peer: Peer,
     inbound: Arc<Inbound>,
+    names: RequestNames,
 }
 
 impl From {
     pub(crate) fn of(extensions: &Extensions) -> Self {
         let peer = extensions.get::<Peer>().copied().unwrap_or_default();
-        Self { peer, inbound: extensions.get().cloned().unwrap_or_default() }
+        let names = RequestNames::of(extensions);
+        Self { peer, inbound: extensions.get().cloned().unwrap_or_default(), names }
     }
 }
 
@@ -101,7 +107,7 @@ pub(crate) fn open(
     state: &HttpState,
     presented: Credential,
     (link, role): (&str, &str),
-    From { peer, inbound }: From,
+    From { peer, inbound, names }: From,
     mut pairs: Vec<(String, String)>,
     headers: &HeaderMap,
     upgrade: WebSocketUpgrade,
@@ -170,7 +176,7 @@ pub(crate) fn open(
         .max_message_size(longest)
         .max_frame_size(longest)
         .on_upgrade(move |socket| {
-            serve(Box::new(Socket::new(socket, inbound)), of_socket, admission)
+            serve(Box::new(Socket::new(socket, inbound)), of_socket, admission, names)
         }))
 }
 
@@ -192,20 +198,24 @@ struct SeatedSocket {
 
 /// The futures of the claim and of the end are boxed: they are larger than that of the session, which
 /// lives for hours. The arguments are boxed too, or each task on the way would reserve room for them.
+///
+/// Their log lines are in the span of the request, which no message enters.
 async fn serve(
     mut socket: Box<Socket>,
     mut log: Box<SocketLog>,
     admission: Result<Box<Admission>, (Close, Duration)>,
+    names: RequestNames,
 ) {
-    let admitted = Box::pin(socket.admit(&mut log, admission)).await;
-    let Some(mut seated_socket) = admitted else { return };
+    let span = || names.span("GET", SOCKET);
+    let admitting = trace::within(names.trace(), Box::pin(socket.admit(&mut log, admission)));
+    let Some(mut seated_socket) = admitting.instrument(span()).await else { return };
     let ending = socket.run(&mut seated_socket).await;
-    log.ended(&ending, seated_socket.seated.session());
-    Box::pin(async {
+    let leaving = async {
+        log.ended(&ending, seated_socket.seated.session());
         seated_socket.seated.leave(ending).await;
         socket.linger().await;
-    })
-    .await;
+    };
+    Box::pin(leaving).instrument(span()).await;
 }
 
 impl Socket {

@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::raw_socket::{connect, head, upgrade};
 use crate::support::redis_server;
@@ -89,7 +90,7 @@ async fn an_upgrade_is_answered_and_counted_alike_with_and_without_the_router() 
         let mut socket = connect(&server).await;
         let head = head(&mut socket, &encoded).await;
         let mut lines: Vec<_> = head.lines().map(str::to_owned).collect();
-        lines.retain(|line| !line.starts_with("date:"));
+        lines.retain(|line| !line.starts_with("date:") && !line.starts_with("x-request-id: http_"));
         lines.sort_unstable();
         lines
     };
@@ -307,4 +308,80 @@ async fn an_unknown_address_is_a_page_for_a_browser_and_a_problem_for_others() {
     }
     let post = server.http.post(format!("{}/nonsense", server.url)).header("accept", browser);
     assert_eq!(post.send().await.expect("an answer").status(), 404);
+}
+
+/// The names in each log line of a request: its id, and its trace if that is valid.
+fn logged(server: &Server, text: &str) -> Vec<(Value, Value)> {
+    let log = server.log();
+    let lines = log.lines().filter(|line| line.contains(text));
+    let lines = lines.map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
+    lines.map(|it| (it["span"]["request_id"].clone(), it["span"]["traceparent"].clone())).collect()
+}
+
+#[tokio::test]
+async fn a_request_has_one_id_in_its_response_its_problem_and_its_log_lines() {
+    let server = Server::with(&[("LOG__LEVEL", "debug"), ("LOG__FORMAT", "json")]).await;
+    let desk = server.desk("").await;
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let (longest, long, longer) = ("a".repeat(128), "a".repeat(129), "a".repeat(10_240));
+    let cases = [
+        ("7d3f6c1e-1b2a-4c5d-8e9f-0a1b2c3d4e5f", true),
+        ("Root=1-67891233-abcdef012345678912345678", true),
+        (longest.as_str(), true),
+        (long.as_str(), false),
+        (longer.as_str(), false),
+        ("", false),
+        ("a\tb", false),
+        ("a b", false),
+        ("a\u{e9}", false),
+        ("a\"},\"level\":\"ERROR", false),
+        ("one\r\nX-Request-Id: two", false),
+    ];
+    for (sent, is_taken) in cases {
+        let query = format!(
+            "GET /api/nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             X-Request-Id: {sent}\r\ntraceparent: {trace}\r\n\r\n"
+        );
+        let mut socket = connect(&server).await;
+        let head = head(&mut socket, &query).await;
+        let mut body = String::new();
+        socket.read_to_string(&mut body).await.expect("a body");
+        let id = head.lines().find_map(|line| line.strip_prefix("x-request-id: ")).expect("an id");
+        assert_eq!(id == sent, is_taken, "{sent}: {head}");
+        assert!(is_taken || id.starts_with("http_") && id.len() == 37, "{id}");
+        let problem: Value = serde_json::from_str(&body).expect("a problem");
+        assert_eq!((&problem["status"], &problem["request_id"]), (&json!(404), &json!(id)));
+        let lines = logged(&server, id);
+        assert!(
+            !lines.is_empty() && lines.iter().all(|it| *it == (json!(id), json!(trace))),
+            "{id}"
+        );
+    }
+    // The router's path, the short one, one that the handler refuses, and a host that the service refuses.
+    for (role, host, origin, status) in [
+        ("writer", "localhost", "", 101),
+        ("%72eviewer", "localhost", "", 101),
+        ("writer", "localhost", "Origin: http://elsewhere.example\r\n", 403),
+        ("writer", "elsewhere.example", "", 421),
+    ] {
+        let id = format!("of-{host}-{status}-{}", role.len());
+        let more = format!("X-Request-Id: {id}\r\ntraceparent: {trace}-more\r\n{origin}");
+        let who = if role == "writer" { role } else { "reviewer" };
+        let query = upgrade(&desk, who, "events=1", &more)
+            .replace("Host: localhost", &format!("Host: {host}"));
+        let mut socket = connect(&server).await;
+        let head =
+            head(&mut socket, &query.replace(&format!("/{who}?"), &format!("/{role}?"))).await;
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+        assert!(head.contains(&format!("x-request-id: {id}\r\n")), "{head}");
+        let log = async || !logged(&server, &id).is_empty();
+        until("a line of the request", log).await;
+        assert!(logged(&server, &id).iter().all(|it| *it == (json!(id), Value::Null)), "{id}");
+    }
+    // The claim has the id of its upgrade.
+    let seated = async || {
+        let lines = server.log().lines().filter(|line| line.contains("seated")).count();
+        lines == logged(&server, "seated").iter().filter(|it| it.0.is_string()).count() && lines > 1
+    };
+    until("both claims with their ids", seated).await;
 }

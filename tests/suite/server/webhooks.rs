@@ -20,6 +20,7 @@ use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::push_service::{PushService, Received, Response};
+use crate::support::raw_socket::{connect, head, upgrade};
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
 use crate::support::rng::Random;
@@ -430,4 +431,41 @@ async fn an_export_is_one_webhook() {
     let formats: Vec<_> = events.iter().map(|event| &event["data"]["format"]).collect();
     assert_eq!(formats, ["docx", "txt"]);
     assert!(events.iter().all(|event| event["document_id"] == desk.document));
+}
+
+/// The trace of a request leaves with its webhooks, also from a task that outlives the request.
+#[tokio::test]
+async fn a_webhook_has_the_traceparent_of_its_request() {
+    let receiver = PushService::start().await;
+    let server = server(&receiver, &["review.replied", "seat.taken", "document.exported"]).await;
+    let desk = server.desk("text").await;
+    let trace = |id: char| format!("00-{}-b7ad6b7169203331-01", id.to_string().repeat(32));
+    let mut socket = connect(&server).await;
+    let header = format!("traceparent: {}\r\n", trace('a'));
+    let head = head(&mut socket, &upgrade(&desk, "reviewer", "events=1", &header)).await;
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    receiver.has(1).await;
+    let review = server.post(&desk.reviewer, &desk.reviews(), review("why?")).await.ok(201);
+    let replies = format!("{}/{}/replies", desk.reviews(), review["id"].as_str().expect("an id"));
+    let send = async |method: &str, path: &str, trace: &str| {
+        let method = method.parse().expect("a method");
+        let request = server.http.request(method, format!("{}{path}", server.url));
+        let request = request.bearer_auth(&desk.reviewer.token).header("traceparent", trace);
+        let request = request.json(&json!({ "body": "because" })).send();
+        assert!(request.await.expect("an answer").status().is_success());
+    };
+    send("POST", &replies, &trace('b')).await;
+    send("POST", &replies, &trace('B')).await;
+    let export = format!("/api/share-links/{}/export?format=txt", desk.link);
+    send("GET", &export, &trace('c')).await;
+    let mut found = BTreeMap::new();
+    for received in receiver.has(4).await {
+        let kind = received.header("galley-event").expect("a kind").to_owned();
+        let trace = received.header("traceparent").map(str::to_owned);
+        found.entry(kind).or_insert_with(HashSet::new).insert(trace);
+    }
+    let only = |trace| HashSet::from([Some(trace)]);
+    assert_eq!(found["review.replied"], HashSet::from([Some(trace('b')), None]), "{found:?}");
+    assert_eq!(found["seat.taken"], only(trace('a')), "{found:?}");
+    assert_eq!(found["document.exported"], only(trace('c')), "{found:?}");
 }

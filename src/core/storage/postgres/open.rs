@@ -168,7 +168,7 @@ async fn look_at_server(connection: &mut PgConnection) -> Result<Option<String>,
     }))
 }
 
-const MIGRATIONS: [(i64, &str, &str); 22] = [
+const MIGRATIONS: [(i64, &str, &str); 23] = [
     (1, "initial", include_str!("migrations/0001_initial.sql")),
     (2, "versions", include_str!("migrations/0002_versions.sql")),
     (3, "review_bytes", include_str!("migrations/0003_review_bytes.sql")),
@@ -191,6 +191,7 @@ const MIGRATIONS: [(i64, &str, &str); 22] = [
     (21, "sections", include_str!("migrations/0021_sections.sql")),
     (22, "suggestions", include_str!("migrations/0022_suggestions.sql")),
     (23, "spent_ids", include_str!("migrations/0023_spent_ids.sql")),
+    (24, "traces", include_str!("migrations/0024_traces.sql")),
 ];
 
 fn newest() -> i64 {

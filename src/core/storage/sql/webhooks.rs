@@ -11,6 +11,7 @@ use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Page;
 use crate::storage::statement::{Row, json, sql};
+use crate::storage::trace;
 use crate::storage::tx::{Tx, lock, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::{StoredWebhook, Subject, WebhookClaim, WebhookCount, milliseconds};
@@ -56,9 +57,9 @@ pub(crate) async fn put_after(
     debug_assert!(has_lane || event.may_lack_document(), "{} names no document", event.as_str());
     let put = sql!(
         "INSERT INTO webhooks (id, seq, endpoint, url, type, lane, document_id, link_id, data, \
-           created_at, give_up_at, state, attempts, fence, next_at) \
+           created_at, give_up_at, state, attempts, fence, traceparent, next_at) \
          SELECT n.id, {webhook number}, n.endpoint, n.url, $2, n.lane, n.document, $4, $5, $6, \
-           {after:$7}, 'pending', 0, 0, CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
+           {after:$7}, 'pending', 0, 0, $10, CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
            WHERE p.lane = n.lane AND p.state = 'pending') THEN NULL ELSE {after:$8} END FROM ( \
            SELECT w.value ->> 0 AS id, w.value ->> 1 AS endpoint, w.value ->> 2 AS url, \
              d.document, (w.value ->> 1) || ' ' || COALESCE(d.document, w.value ->> 0) AS lane \
@@ -75,7 +76,8 @@ pub(crate) async fn put_after(
         now,
         milliseconds(WEBHOOK_RETRY_WINDOW + wait),
         milliseconds(wait),
-        if wait.is_zero() { share } else { share / 2 } - 1
+        if wait.is_zero() { share } else { share / 2 } - 1,
+        trace::current().map(|it| it.as_str().to_owned())
     );
     let stored: Vec<String> = if rows.is_empty() { Vec::new() } else { put.values(tx).await? };
     tx.has_webhook |= !stored.is_empty();
