@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
-use galley::app::secrets::find_or_make;
+use galley::app::secrets::{SecretFile, find_or_make, keys, with_passwords};
 use galley::app::{App, backup, doctor, healthcheck, migrate};
 use galley::config::{Faults, Flags, Settings, ignored, parse_duration};
 use galley::domain::ids::NodeId;
@@ -77,6 +77,8 @@ enum Action {
         #[arg(long)]
         other_installation: bool,
     },
+    /// Print a new secret and a new key pair for pushes
+    Keys,
     /// Print a signed access token
     Token(TokenArgs),
 }
@@ -124,7 +126,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     match command.action.unwrap_or(Action::Serve) {
         Action::Serve => serve(settings, ignored.as_deref()),
         Action::Migrate => {
-            let version = runtime()?.block_on(migrate(&settings))?;
+            let version = runtime()?.block_on(migrate(&with_passwords(settings)?))?;
             say(&format!("the database has schema version {version}\n"))
         }
         Action::CheckConfig => {
@@ -132,6 +134,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             say(&settings.show())
         }
         Action::Doctor => {
+            let settings = with_passwords(settings)?;
             let (lines, faults) = runtime()?.block_on(doctor::examine(&settings));
             say(&lines)?;
             if faults == 0 { Ok(()) } else { Err(Faults(vec![format!("faults: {faults}")]).into()) }
@@ -141,10 +144,19 @@ fn run(command: Command) -> anyhow::Result<()> {
             let listen = settings.server.listen;
             healthcheck::request(listen, path).with_context(|| format!("http://{listen}{path}"))
         }
-        Action::Backup { file } => say(&runtime()?.block_on(backup::write(&settings, &file))?),
+        Action::Backup { file } => {
+            say(&runtime()?.block_on(backup::write(&with_passwords(settings)?, &file))?)
+        }
         Action::Restore { file, other_installation } => {
             let restored = backup::restore(&settings, &file, other_installation);
             say(&runtime()?.block_on(restored)?)
+        }
+        Action::Keys => {
+            let [secret, private, public] = keys()?;
+            say(&format!(
+                "# For the file of auth.secret_file:\n{secret}\n# For the file of push.key_file, and its public \
+                 key (applicationServerKey):\n{private}\n{public}\n"
+            ))
         }
         Action::Token(args) => token(&settings, &args),
     }
@@ -156,6 +168,7 @@ fn serve(settings: Settings, ignored: Option<&str>) -> anyhow::Result<()> {
     if let Some(line) = ignored {
         tracing::warn!("{line}");
     }
+    let settings = with_passwords(settings)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         let app = App::start(settings, node).await?;
@@ -174,7 +187,7 @@ fn token(settings: &Settings, args: &TokenArgs) -> anyhow::Result<()> {
     };
     let ttl = parse_duration(&args.ttl).context("--ttl: a number and its unit, like 1h")?;
     anyhow::ensure!(!ttl.is_zero(), "--ttl: must be longer than 0s");
-    let secret = find_or_make(&settings.auth.secret_file)?;
+    let secret = find_or_make(SecretFile("auth.secret_file", &settings.auth.secret_file))?;
     let tokens = Tokens::new(secret.expose_secret().as_bytes());
     let signed = tokens.sign(&user, args.admin, ttl, chrono::Utc::now()).context("--ttl")?;
     say(&format!("{}\n", signed.token))

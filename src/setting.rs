@@ -147,6 +147,18 @@ pub(crate) fn with_password(url: &str, replacement: &str) -> String {
     shown.unwrap_or_else(|| url.to_owned())
 }
 
+/// Adds a password to a URL without one. The password is percent-encoded.
+pub(crate) fn add_password(url: &str, password: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (user, host) = rest.split_once('@').unwrap_or(("", rest));
+    let encode = |byte: u8| match byte.is_ascii_alphanumeric() {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    let password: String = password.bytes().map(encode).collect();
+    format!("{scheme}://{user}:{password}@{host}")
+}
+
 /// Shows a URL with its query, if any, replaced by `***`.
 pub(crate) fn without_query<S: Serializer>(url: &str, to: S) -> Result<S::Ok, S::Error> {
     match url.split_once(['?', '#']) {

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
 
-use crate::app::secrets::{self, SecretError};
+use crate::app::secrets::{self, SecretError, SecretFile};
 use crate::config::Settings;
 use crate::pubsub;
 use crate::setting::with_password;
@@ -189,7 +189,7 @@ fn replace(database: &Path, draft: &Path, former: &Path) -> Result<(), BackupErr
 
 /// The mark of this installation. None without a secret: the command makes none.
 fn installation(settings: &Settings) -> Result<Option<i32>, SecretError> {
-    let secret = secrets::read(&settings.auth.secret_file)?;
+    let secret = secrets::read(SecretFile("auth.secret_file", &settings.auth.secret_file))?;
     Ok(secret.map(|secret| pubsub::installation(secret.as_bytes())))
 }
 

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use chrono::Utc;
 use futures_util::future::BoxFuture;
 
-use crate::app::{open_files, readiness, secrets};
+use crate::app::secrets::{self, SecretFile};
+use crate::app::{open_files, readiness};
 use crate::config::Settings;
 use crate::domain::user::User;
 use crate::http::auth::tokens::Tokens;
@@ -33,7 +34,7 @@ type Fault = Box<dyn Error + Send + Sync>;
 /// Runs all checks. Returns a line of each, and the number of faults.
 pub fn examine(settings: &Settings) -> BoxFuture<'_, (String, usize)> {
     Box::pin(async move {
-        let secret = secrets::read(&settings.auth.secret_file);
+        let secret = secrets::read(SecretFile("auth.secret_file", &settings.auth.secret_file));
         let file = settings.auth.secret_file.display();
         let of_secret = match &secret {
             Ok(Some(_)) => Ok(format!("{file} can be read")),

@@ -20,7 +20,7 @@ mod signals;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, ready};
 use futures_util::stream::FuturesUnordered;
 use metrics::NoopRecorder;
+use rustix::fs::{Access as Right, access};
+use rustix::io::Errno;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -38,7 +40,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::features::{Core, Features};
-use crate::app::secrets::{ADMIN_TOKEN_FILE, SecretError};
+use crate::app::secrets::{SecretError, SecretFile};
 use crate::app::shutdown::Stopping;
 use crate::app::signals::{Signals, StopSignal};
 use crate::config::{ServerSettings, Settings};
@@ -71,6 +73,7 @@ use crate::sharing::invite::Invites;
 use crate::sharing::quota::Quota;
 use crate::storage::Storage;
 use crate::storage::capacity::MEASURE_EVERY;
+use crate::storage::copy::file_of;
 use crate::storage::error::StorageError;
 use crate::telemetry::last_hour::Tee;
 use crate::telemetry::logs::Format;
@@ -85,6 +88,8 @@ pub enum AppError {
     Secret(#[from] SecretError),
     #[error(transparent)]
     Storage(#[from] StorageError),
+    #[error("database.url: uid {uid} cannot write {}, which SQLite needs", path.display())]
+    Unwritable { path: PathBuf, uid: u32, source: StorageError },
     #[error(transparent)]
     Locks(#[from] LocksError),
     #[error(transparent)]
@@ -126,14 +131,18 @@ impl App {
         // First, so that a signal during a slow start is not lost.
         let signals = Signals::listen().map_err(AppError::Signals)?;
         let metrics = start_metrics(&settings)?;
-        let secret = secrets::find_or_make(&settings.auth.secret_file)?;
+        let file = SecretFile("auth.secret_file", &settings.auth.secret_file);
+        let secret = secrets::find_or_make(file)?;
         let admin_token = match &settings.admin.token {
             Some(token) => token.clone(),
-            None => secrets::find_or_make(Path::new(ADMIN_TOKEN_FILE))?,
+            None => {
+                let file = SecretFile("admin.token_file", &settings.admin.token_file);
+                secrets::find_or_make(file)?
+            }
         };
         secrets::demand_two(&secret, &admin_token, &settings.auth.secret_file)?;
         huge_pages::turn_off();
-        let storage = Storage::open(&settings.database.url).await?;
+        let storage = open(&settings.database.url).await?;
         if settings.database.url.starts_with("postgres") && settings.locks.url == "memory:" {
             tracing::warn!(
                 "seats are held in this process: start no second server on this database, or set \
@@ -282,10 +291,32 @@ impl App {
     }
 }
 
+/// A failure names the file or the folder of SQLite that this user cannot write.
+async fn open(url: &str) -> Result<Storage, AppError> {
+    let failed = |source: StorageError| {
+        let file = url.strip_prefix("sqlite:").and_then(|_| file_of(url).ok());
+        let or_here = |it: &'_ Path| match it.as_os_str().is_empty() {
+            true => PathBuf::from("."),
+            false => it.to_owned(),
+        };
+        // SQLite also makes files beside its file, and the server a missing folder.
+        let mut folders = file.iter().flat_map(|file| file.ancestors().skip(1)).map(or_here);
+        let folder = folders.find(|it| it.exists());
+        let is_closed =
+            |it: &PathBuf| access(it, Right::WRITE_OK).is_err_and(|error| error != Errno::NOENT);
+        let uid = rustix::process::geteuid().as_raw();
+        match [file.clone(), folder].into_iter().flatten().find(is_closed) {
+            Some(path) => AppError::Unwritable { path, uid, source },
+            None => source.into(),
+        }
+    };
+    Storage::open(url).await.map_err(failed)
+}
+
 /// Returns the version of the schema.
-pub fn migrate(settings: &Settings) -> BoxFuture<'_, Result<i64, StorageError>> {
+pub fn migrate(settings: &Settings) -> BoxFuture<'_, Result<i64, AppError>> {
     Box::pin(async {
-        let storage = Storage::open(&settings.database.url).await?;
+        let storage = open(&settings.database.url).await?;
         let version = storage.schema().await?;
         storage.close().await;
         Ok(version)

@@ -15,23 +15,32 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use crate::config::Settings;
 use crate::push::vapid::PushKey;
+use crate::setting::add_password;
 
-/// Default file of the admin token when `admin.token` is not set.
-pub const ADMIN_TOKEN_FILE: &str = "data/admin-token";
+/// The bits of a mode by which others read or write a file, or its group writes it. A group may read: that is how
+/// Kubernetes shows a secret to a user other than root.
+const TOO_OPEN: u32 = 0o026;
 /// Minimum length of a signing secret in bytes: the output length of HS256's hash (RFC 7518 §3.2).
 const BYTES_MIN: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    #[error("cannot read or make the secret in {path}")]
-    Io { path: PathBuf, source: io::Error },
+    #[error(
+        "{setting}: cannot read or make {} as uid {uid}; let this user write to its folder, or put \
+         the file there",
+        path.display()
+    )]
+    Io { setting: &'static str, path: PathBuf, uid: u32, source: io::Error },
+    #[error("{setting}: {} is missing or empty: a file holds the password", path.display())]
+    NoPassword { setting: &'static str, path: PathBuf },
     #[error(
         "{0}: a secret has at least {BYTES_MIN} bytes; make another, or delete it to have one made"
     )]
     TooShort(PathBuf),
     #[error(
-        "{ADMIN_TOKEN_FILE} or admin.token holds the signing secret of {0}: an administrator's \
+        "admin.token_file or admin.token holds the signing secret of {0}: an administrator's \
          token must be another text; delete the file to have one made"
     )]
     Shared(PathBuf),
@@ -44,11 +53,38 @@ pub enum SecretError {
     Random(#[source] Unspecified),
 }
 
+/// A file and the setting that names it.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretFile<'a>(pub &'static str, pub &'a Path);
+
+/// Puts the passwords of `database.password_file` and `locks.password_file` into the URLs.
+pub fn with_passwords(mut settings: Settings) -> Result<Settings, SecretError> {
+    let Settings { database, locks, .. } = &mut settings;
+    for (setting, url, path) in [
+        ("database.password_file", &mut database.url, database.password_file.take()),
+        ("locks.password_file", &mut locks.url, locks.password_file.take()),
+    ] {
+        let Some(path) = path else { continue };
+        let password = read(SecretFile(setting, &path))?.filter(|password| !password.is_empty());
+        let password = password.ok_or(SecretError::NoPassword { setting, path })?;
+        *url = add_password(url, &password);
+    }
+    Ok(settings)
+}
+
+/// A new secret, and a new push key with its public key.
+pub fn keys() -> Result<[String; 3], SecretError> {
+    let invalid = |_fault| SecretError::NoPushKey(PathBuf::from("galley keys"));
+    let private = PushKey::generate().map_err(invalid)?;
+    let public = PushKey::parse(&private).map_err(invalid)?.public().to_owned();
+    Ok([random_text()?, private, public])
+}
+
 /// Creates the secret first if the file is missing: 256 random bits.
-pub fn find_or_make(path: &Path) -> Result<SecretString, SecretError> {
-    let secret = find_or_make_text(path, random_text)?;
+pub fn find_or_make(file: SecretFile<'_>) -> Result<SecretString, SecretError> {
+    let secret = find_or_make_text(file, random_text)?;
     if secret.len() < BYTES_MIN {
-        return Err(SecretError::TooShort(path.to_owned()));
+        return Err(SecretError::TooShort(file.1.to_owned()));
     }
     Ok(secret.into())
 }
@@ -56,19 +92,21 @@ pub fn find_or_make(path: &Path) -> Result<SecretString, SecretError> {
 /// Creates the key first if the file is missing.
 pub fn find_or_make_push_key(path: &Path) -> Result<PushKey, SecretError> {
     let invalid = |_fault| SecretError::NoPushKey(path.to_owned());
-    let text = find_or_make_text(path, || PushKey::generate().map_err(invalid))?;
+    let text = find_or_make_text(SecretFile("push.key_file", path), || {
+        PushKey::generate().map_err(invalid)
+    })?;
     PushKey::parse(&text).map_err(invalid)
 }
 
 fn find_or_make_text(
-    path: &Path,
+    file: SecretFile<'_>,
     generate: impl FnOnce() -> Result<String, SecretError>,
 ) -> Result<String, SecretError> {
-    match read(path)? {
+    match read(file)? {
         Some(text) => Ok(text),
         None => {
-            make(path, &generate()?)?;
-            read(path)?.ok_or_else(|| io_error(path, ErrorKind::NotFound.into()))
+            make(file, &generate()?)?;
+            read(file)?.ok_or_else(|| io_error(file, ErrorKind::NotFound.into()))
         }
     }
 }
@@ -79,7 +117,7 @@ fn random_text() -> Result<String, SecretError> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// `data/admin-token` may be a link to the signing secret. The message names `secret_file`.
+/// `admin.token_file` may be a link to the signing secret. The message names `secret_file`.
 pub fn demand_two(
     secret: &SecretString,
     admin_token: &SecretString,
@@ -91,24 +129,29 @@ pub fn demand_two(
     Ok(())
 }
 
-pub(super) fn read(path: &Path) -> Result<Option<String>, SecretError> {
+pub(super) fn read(file: SecretFile<'_>) -> Result<Option<String>, SecretError> {
+    let path = file.1;
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io_error(path, error)),
+        Err(error) => return Err(io_error(file, error)),
     };
     let mode = fs::metadata(path).map(|found| found.permissions().mode());
-    if mode.is_ok_and(|mode| mode & 0o077 != 0) {
-        tracing::warn!(file = %path.display(), "a secret can be read by others; chmod 600 it");
+    if mode.is_ok_and(|mode| mode & TOO_OPEN != 0) {
+        tracing::warn!(
+            file = %path.display(),
+            "others can read a secret, or its group can write it; chmod 600 it, or mount it with mode 0440"
+        );
     }
     Ok(Some(text.trim_end().to_owned()))
 }
 
-fn make(path: &Path, text: &str) -> Result<(), SecretError> {
+fn make(file: SecretFile<'_>, text: &str) -> Result<(), SecretError> {
+    let path = file.1;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(|source| io_error(folder, source))?;
+        made.map_err(|source| io_error(file, source))?;
     }
     // The suffix is random. The process id is 1 in every container, so a draft that a crash left would
     // fail every later start.
@@ -117,11 +160,11 @@ fn make(path: &Path, text: &str) -> Result<(), SecretError> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(format!(".{}", URL_SAFE_NO_PAD.encode(suffix)));
     let draft = PathBuf::from(draft);
-    write(&draft, text).map_err(|error| io_error(&draft, error))?;
+    write(&draft, text).map_err(|error| io_error(file, error))?;
     let linked = fs::hard_link(&draft, path).or_else(|error| match error.kind() {
         // Another process's first start created the secret.
         ErrorKind::AlreadyExists => Ok(()),
-        _ => Err(io_error(path, error)),
+        _ => Err(io_error(file, error)),
     });
     if let Err(error) = fs::remove_file(&draft) {
         tracing::warn!(%error, file = %draft.display(), "a draft of a secret could not be removed");
@@ -141,8 +184,9 @@ fn write(draft: &Path, secret: &str) -> io::Result<()> {
     written
 }
 
-fn io_error(path: &Path, source: io::Error) -> SecretError {
-    SecretError::Io { path: path.to_owned(), source }
+fn io_error(SecretFile(setting, path): SecretFile<'_>, source: io::Error) -> SecretError {
+    let uid = rustix::process::geteuid().as_raw();
+    SecretError::Io { setting, path: path.to_owned(), uid, source }
 }
 
 #[cfg(test)]
@@ -155,8 +199,8 @@ mod tests {
     fn a_secret_is_made_once_and_only_its_owner_may_read_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("deep/er/secret");
-        let first = find_or_make(&path).expect("made");
-        let second = find_or_make(&path).expect("found");
+        let first = find_or_make(SecretFile("auth.secret_file", &path)).expect("made");
+        let second = find_or_make(SecretFile("auth.secret_file", &path)).expect("found");
         assert_eq!(first.expose_secret(), second.expose_secret());
         assert_eq!(first.expose_secret().len(), 43);
         let mode = fs::metadata(&path).expect("a file").permissions().mode();
@@ -169,9 +213,12 @@ mod tests {
     fn two_first_starts_agree_on_one_secret() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("secret");
-        make(&path, "first").expect("made");
-        make(&path, "second").expect("not made again");
-        assert_eq!(read(&path).expect("readable").as_deref(), Some("first"));
+        make(SecretFile("auth.secret_file", &path), "first").expect("made");
+        make(SecretFile("auth.secret_file", &path), "second").expect("not made again");
+        assert_eq!(
+            read(SecretFile("auth.secret_file", &path)).expect("readable").as_deref(),
+            Some("first")
+        );
     }
 
     #[test]
@@ -190,7 +237,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("secret");
         symlink(folder.path().join("theirs"), &path).expect("a link");
-        assert!(matches!(find_or_make(&path), Err(SecretError::Io { .. })));
+        assert!(matches!(
+            find_or_make(SecretFile("auth.secret_file", &path)),
+            Err(SecretError::Io { .. })
+        ));
         assert!(!folder.path().join("theirs").exists());
         assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1, "no draft is left");
     }
@@ -199,13 +249,13 @@ mod tests {
     fn an_admin_token_that_is_a_link_to_the_secret_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let (path, token) = (folder.path().join("secret"), folder.path().join("admin-token"));
-        let secret = find_or_make(&path).expect("made");
+        let secret = find_or_make(SecretFile("auth.secret_file", &path)).expect("made");
         symlink(&path, &token).expect("a link");
-        let linked = find_or_make(&token).expect("found");
+        let linked = find_or_make(SecretFile("auth.secret_file", &token)).expect("found");
         let refused = demand_two(&secret, &linked, &path);
         assert!(matches!(refused, Err(SecretError::Shared(_))));
         fs::remove_file(&token).expect("removed");
-        let own = find_or_make(&token).expect("made");
+        let own = find_or_make(SecretFile("auth.secret_file", &token)).expect("made");
         assert!(demand_two(&secret, &own, &path).is_ok());
     }
 
@@ -214,7 +264,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("secret");
         fs::write(&path, "hunter2\n").expect("written");
-        assert!(matches!(find_or_make(&path), Err(SecretError::TooShort(_))));
+        assert!(matches!(
+            find_or_make(SecretFile("auth.secret_file", &path)),
+            Err(SecretError::TooShort(_))
+        ));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::config::{AuthSettings, Settings};
 use crate::domain::lease::LeaseTerms;
 use crate::http::host;
 use crate::locks::redis_client::{self, EndpointError};
-use crate::setting::{FoundFaults, is_printable};
+use crate::setting::{FoundFaults, is_printable, with_password};
 use crate::storage::Storage;
 use crate::telemetry::logs;
 
@@ -40,6 +40,17 @@ fn stores(all: &Settings, faults: &mut FoundFaults) {
             EndpointError::Client(error) => format!("is invalid: {error}"),
         };
         faults.unless(false, &["locks.url"], &fault);
+    }
+    for (section, url, file, is_remote) in [
+        ("database", database, &all.database.password_file, database.starts_with("postgres")),
+        ("locks", locks, &all.locks.password_file, locks != "memory:"),
+    ] {
+        let has_none = is_remote && with_password(url, "") == *url;
+        faults.unless(
+            file.is_none() || has_none,
+            &[&format!("{section}.password_file"), &format!("{section}.url")],
+            &format!("needs a {section}.url of a server, without a password in it"),
+        );
     }
     // A database file has one server, unless its operator sets `database.shared_sqlite`.
     let is_alone = !all.database.url.starts_with("sqlite:") || locks == "memory:";
@@ -97,6 +108,8 @@ fn texts(all: &Settings, faults: &mut FoundFaults) {
         "must be an http:// or https:// address, like \
          https://app.example.com/sign-in?next={return}",
     );
+    let has_file = !all.admin.token_file.as_os_str().is_empty();
+    faults.unless(has_file, &["admin.token_file"], "must not be empty");
     let token = all.admin.token.as_ref().map(ExposeSecret::expose_secret);
     // The token travels in a header.
     faults.unless(

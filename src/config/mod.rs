@@ -91,6 +91,8 @@ pub struct DatabaseSettings {
     /// `sqlite://PATH` or `postgres://…`; may contain a password.
     #[serde(serialize_with = "without_password")]
     pub url: String,
+    /// The password of `url`, which then has none.
+    pub password_file: Option<PathBuf>,
     pub shared_sqlite: bool,
 }
 
@@ -100,6 +102,8 @@ pub struct LocksSettings {
     /// `memory:`, `redis://…`, `redis+sentinel://…` or `redis+cluster://…`; may contain a password.
     #[serde(serialize_with = "without_password")]
     pub url: String,
+    /// The password of `url`, which then has none.
+    pub password_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Deserialize, Serialize)]
@@ -138,9 +142,10 @@ pub struct AuthSettings {
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdminSettings {
-    /// Bearer token for `/api/admin`; the first start creates one when it is not set.
+    /// Bearer token for `/api/admin`. Without it the token is in `token_file`.
     #[serde(serialize_with = "hidden", skip_serializing_if = "Option::is_none")]
     pub token: Option<SecretString>,
+    pub token_file: PathBuf,
 }
 
 #[derive(Clone, Deserialize, Serialize)]

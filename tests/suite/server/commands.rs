@@ -9,6 +9,7 @@ use tokio::process::Command;
 
 use crate::support::fixtures::until;
 use crate::support::galley_process::{Server, command_of};
+use crate::support::redis_server;
 
 /// The output of a finished command.
 pub(crate) struct Ran(Output);
@@ -260,5 +261,114 @@ async fn a_log_filter_names_a_module_of_any_crate_and_one_that_does_not_exist_is
         assert_eq!((ran.code(), complaint.lines().count()), (Some(2), 1), "{complaint}");
         let list = "reviews, rooms, seats, sessions, ";
         assert!(complaint.contains("log.level: ") && complaint.contains(list), "{complaint}");
+    }
+}
+
+/// Goal: a container mounts its secrets as files that its group may read, and the operator makes them by a command.
+#[tokio::test]
+async fn a_server_takes_its_secrets_and_passwords_from_mounted_files_and_warns_of_open_ones() {
+    let folder = std::sync::Arc::new(tempfile::tempdir().expect("a folder"));
+    let printed = galley(folder.path(), &["keys"]).await.ok();
+    let lines: Vec<_> = printed.lines().filter(|line| !line.starts_with('#')).collect();
+    let [secret, private, public] = lines[..] else { panic!("{printed}") };
+    let password = "p@ss/w:rd%#?é";
+    let redis = redis_server::Server::start().await;
+    let _ok: String = redis.run(&format!("CONFIG SET requirepass {password}")).await;
+    let token = "an-admin-token-of-thirty-two-bytes";
+    for (name, content) in
+        [("secret", secret), ("key", private), ("token", token), ("password", password)]
+    {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("{content}\n")).expect("written");
+        let mode = std::fs::Permissions::from_mode(0o440);
+        std::fs::set_permissions(path, mode).expect("a mode");
+    }
+    let settings = [
+        ("AUTH__SECRET_FILE", "secret"),
+        ("PUSH__KEY_FILE", "key"),
+        ("ADMIN__TOKEN_FILE", "token"),
+        ("LOCKS__URL", &redis.url()),
+        ("LOCKS__PASSWORD_FILE", "password"),
+        ("DATABASE__SHARED_SQLITE", "true"),
+    ];
+    let mut server = Server::in_folder(folder, &settings).await;
+    let get = async |server: &Server, path: &str, token: &str| {
+        let request = server.http.get(format!("{}{path}", server.url)).bearer_auth(token);
+        request.send().await.expect("an answer")
+    };
+    assert_eq!(get(&server, "/readyz", token).await.status(), 200);
+    assert_eq!(get(&server, "/api/admin/sessions", token).await.status(), 200);
+    let kim = server.guest("Kim").await;
+    let push: Value = get(&server, "/api/push-key", &kim.token).await.json().await.expect("JSON");
+    assert!(push.to_string().contains(public), "{push}");
+    let warning = "others can read a secret";
+    assert!(!server.log().contains(warning), "{}", server.log());
+    assert!(!server.log().contains("p@ss") && !server.log().contains("p%40ss"));
+    assert!(server.stop().await.success());
+    let mode = std::fs::Permissions::from_mode(0o444);
+    std::fs::set_permissions(server.folder().join("password"), mode).expect("a mode");
+    server.start_again().await;
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains(warning)).expect("a warning");
+    assert!(line.contains("password") && line.contains("0440"), "{line}");
+}
+
+/// Goal: the first line of a failed start names the file, the setting that names it, and the user.
+#[tokio::test]
+async fn a_folder_that_the_server_cannot_write_is_named_with_its_setting_and_the_user() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a mode");
+    };
+    let is_root = rustix::process::geteuid().is_root();
+    let uid = if is_root { 65_534 } else { rustix::process::geteuid().as_raw() };
+    let run = async || {
+        let mut command = command_of(env!("CARGO_BIN_EXE_galley").as_ref());
+        command.current_dir(folder.path()).env("GALLEY_SERVER__LISTEN", "127.0.0.1:0");
+        // Root writes everywhere.
+        if is_root {
+            command.uid(uid);
+        }
+        Ran(command.output().await.expect("the binary"))
+    };
+    std::fs::create_dir(&data).expect("made");
+    set(folder.path(), 0o755);
+    set(&data, 0o555);
+    let complaint = run().await.complaint();
+    for part in ["auth.secret_file: ", "data/secret", &format!("uid {uid}")] {
+        assert!(complaint.contains(part), "{complaint}");
+    }
+    set(&data, 0o755);
+    for name in ["secret", "admin-token"] {
+        let path = data.join(name);
+        std::fs::write(&path, format!("{name}-of-at-least-thirty-two-bytes")).expect("written");
+        set(&path, 0o644);
+    }
+    set(&data, 0o555);
+    let complaint = run().await.complaint();
+    let line = complaint.lines().last().expect("a line");
+    for part in ["database.url: ", " data", &format!("uid {uid} cannot write")] {
+        assert!(line.contains(part), "{complaint}");
+    }
+    set(&data, 0o755);
+}
+
+#[tokio::test]
+async fn a_password_file_needs_an_address_of_a_server_without_a_password_and_must_exist() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (url, file, code, part) in [
+        ("memory:", "missing", 2, "locks.password_file: needs a locks.url of a server"),
+        ("redis://u:p@127.0.0.1:1", "missing", 2, "locks.password_file: needs a locks.url"),
+        ("redis://127.0.0.1:1", "missing", 1, "locks.password_file: missing is missing or empty"),
+    ] {
+        let settings = [
+            ("GALLEY_LOCKS__URL", url),
+            ("GALLEY_LOCKS__PASSWORD_FILE", file),
+            ("GALLEY_DATABASE__SHARED_SQLITE", "true"),
+        ];
+        let ran = galley_with(folder.path(), &["serve"], &settings).await;
+        assert_eq!(ran.code(), Some(code), "{url}");
+        assert!(ran.complaint().contains(part), "{}", ran.complaint());
     }
 }
