@@ -83,9 +83,7 @@ async fn of_locks(url: &str) -> Vec<Check> {
     };
     let mut checks = Vec::new();
     match locks.check().await {
-        Ok(()) => {
-            checks.push(fine("Redis is a primary; its version, eviction policy and rights are fit"))
-        }
+        Ok(()) => checks.push(fine("Redis is a primary, of a fit version, policy and rights")),
         Err(error) => {
             let (cause, remedy) = (error.to_string(), readiness::locks_down(&error).remedy);
             let is_said = cause.contains(&remedy);
