@@ -8,7 +8,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::http::error::{ApiError, remedies};
+use crate::http::error::{ApiError, Members, remedies};
 use crate::http::readiness::{Findings, Readiness};
 
 /// `GET /healthz`: the process answers.
@@ -22,13 +22,16 @@ pub(crate) async fn readyz(State(readiness): State<Readiness>) -> Response {
     if !down.is_empty() {
         return (NO_STORE, ApiError::NotReady { down, age }).into_response();
     }
-    let mut body = json!({ "status": "ready", "age_ms": age.as_millis() });
+    let mut body = Members::new();
+    body.insert("status".to_owned(), "ready".into());
+    body.insert("age_ms".to_owned(), json!(age.as_millis()));
     if !degraded.is_empty() {
         let names: Vec<_> = degraded.iter().map(|finding| finding.name).collect();
-        (body["degraded"], body["remedy"]) = (names.into(), remedies(&degraded).into());
+        body.insert("degraded".to_owned(), names.into());
+        body.insert("remedy".to_owned(), remedies(&degraded).into());
     }
     if !warnings.is_empty() {
-        body["warnings"] = json!(warnings);
+        body.insert("warnings".to_owned(), json!(warnings));
     }
     (NO_STORE, Json(body)).into_response()
 }

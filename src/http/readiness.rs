@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde::Serialize;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
@@ -142,16 +142,17 @@ impl Readiness {
         let is_old = FINDING_VALID_FOR <= found.borrow_and_update().0.elapsed();
         if is_old {
             if let Ok(turn) = Arc::clone(&self.0.turn).try_acquire_owned() {
-                let readiness = self.clone();
-                self.0.tasks.spawn(async move {
-                    readiness.check().await;
-                    drop(turn);
-                });
+                self.0.tasks.spawn(self.clone().check_in(turn));
             }
             let _late = timeout(ANSWER_MAX, found.changed()).await;
         }
         let (began, findings) = &*found.borrow();
         (findings.clone(), began.elapsed())
+    }
+
+    async fn check_in(self, turn: OwnedSemaphorePermit) {
+        self.check().await;
+        drop(turn);
     }
 
     /// Runs the probes at the same time, so that a silent dependency delays the finding of no other.
@@ -211,14 +212,19 @@ mod tests {
         found.iter().map(|finding| finding.name).collect()
     }
 
+    async fn replies(is_silent: bool) -> Result<Vec<String>, Down> {
+        if is_silent { std::future::pending().await } else { Ok(Vec::new()) }
+    }
+
+    async fn stores(is_full: bool) -> Result<Vec<String>, Down> {
+        let down = Down { cause: "it is full".into(), remedy: "free space".into() };
+        if is_full { Err(down) } else { Ok(Vec::new()) }
+    }
+
     /// A probe that fails by the time-out while the switch is on.
     fn silent_while(is_silent: &Arc<AtomicBool>) -> Probe {
         let is_silent = Arc::clone(is_silent);
-        Probe::new("locks", move || {
-            let is_silent = is_silent.load(Ordering::Acquire);
-            async move { if is_silent { std::future::pending().await } else { Ok(Vec::new()) } }
-        })
-        .degrading()
+        Probe::new("locks", move || replies(is_silent.load(Ordering::Acquire))).degrading()
     }
 
     #[tokio::test(start_paused = true)]
@@ -237,11 +243,7 @@ mod tests {
     async fn a_silent_dependency_delays_no_answer_and_degrades_a_server_that_was_ready() {
         let (is_silent, is_broken) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
         let broken = Arc::clone(&is_broken);
-        let storage = Probe::new("storage", move || {
-            let down = || Down { cause: "it is full".into(), remedy: "free space".into() };
-            let answer = if broken.load(Ordering::Acquire) { Err(down()) } else { Ok(Vec::new()) };
-            async move { answer }
-        });
+        let storage = Probe::new("storage", move || stores(broken.load(Ordering::Acquire)));
         let probes = vec![storage, silent_while(&is_silent)];
         let readiness = Readiness::start(probes, TaskTracker::new()).await;
         let look = async || {
