@@ -10,7 +10,7 @@ import { test } from "node:test"
 import { playSeed } from "./fuzz.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
-/** Acts and seed of the default run, which plays the same acts on each machine. */
+/** Acts and seed of a run of this file alone. The seed is that of `tests/run` too, which plays the same acts on each machine. */
 const ACTS = 200
 const SEED = 3
 

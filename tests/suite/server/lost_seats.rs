@@ -63,6 +63,7 @@ async fn with_token(server: &Server, desk: &Desk, ttl: &str) -> Peer {
 
 /// Goal: the cause of each end is in the log: the client's, the user's, the owner's and the administrator's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::too_many_lines, reason = "one paragraph for each way")]
 async fn each_end_of_a_session_is_one_line_of_the_log() {
     let redis = redis_server::Server::start().await;
     let url = redis.url();

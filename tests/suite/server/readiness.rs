@@ -14,7 +14,7 @@ use crate::support::redis_server::{self, TEST_TIMEOUT};
 use crate::support::tcp_side::Parting;
 use crate::support::tls::TestTls;
 
-/// The time after which HAProxy gives up a probe, with the shipped file.
+/// The time after which `HAProxy` gives a probe up, with the shipped file.
 const PROBE_OF_HAPROXY: Duration = Duration::from_secs(1);
 
 /// Status and body of `/readyz`.
@@ -155,8 +155,8 @@ async fn each_refusal_of_redis_has_its_own_remedy() {
         let remedy = found(async || {
             let (status, body) = readiness(&server).await;
             assert_eq!(status, 200, "{body}");
-            let remedy = body["remedy"].as_str().unwrap_or_default().to_owned();
-            if remedy.contains(words) { Ok(remedy) } else { Err(body) }
+            let remedy = body["remedy"].as_str().filter(|remedy| remedy.contains(words));
+            remedy.map(str::to_owned).ok_or(body.clone())
         });
         let remedy = timeout(TEST_TIMEOUT, remedy).await.expect(words);
         assert!(remedy.lines().count() == 1 && !remedy.contains("127.0.0.1"), "{remedy}");
