@@ -11,8 +11,8 @@ use crate::admin::Console;
 use crate::admin::explain::SessionDetails;
 use crate::admin::locks::{LockList, LockPage};
 use crate::admin::series::Series;
-use crate::admin::sessions::{Scope, SessionList};
-use crate::domain::ids::{SessionId, ShareLinkId};
+use crate::admin::sessions::{Scope, SessionList, SessionPage};
+use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
 use crate::http::auth::caller::Admin;
 use crate::http::error::ApiError;
 use crate::http::extract::{Limit, Path, Query};
@@ -20,6 +20,7 @@ use crate::http::peer::Peer;
 use crate::http::routes::Routes;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
+use crate::storage::pagination::InvalidCursor;
 
 pub(crate) fn routes() -> Routes {
     const ONE: &str = "/api/admin/sessions/{session_id}";
@@ -32,12 +33,18 @@ pub(crate) fn routes() -> Routes {
         .get("/api/admin/series", series)
 }
 
+/// Sessions of a page, and of a request that names no limit.
+const SESSIONS_MAX: u32 = 1_000;
 const LOCKS_DEFAULT: u32 = 50;
 const LOCKS_MAX: u32 = 100;
 
 #[derive(Deserialize)]
 struct ListQuery {
     node: Option<Node>,
+    user: Option<UserId>,
+    document: Option<DocumentId>,
+    limit: Option<Limit>,
+    cursor: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +64,13 @@ async fn list(
         Some(Node::This) => Scope::ThisNode,
         None => Scope::Cluster,
     };
-    Ok(Json(console.list(scope).await?))
+    let limit = query.limit.map_or(Ok(SESSIONS_MAX), |limit| limit.rows(SESSIONS_MAX))?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let after = query.cursor.map(|cursor| cursor.parse()).transpose();
+    let after =
+        after.map_err(|error: InvalidCursor| ApiError::Invalid(format!("cursor: {error}")))?;
+    let ListQuery { user, document, .. } = query;
+    Ok(Json(console.list(&SessionPage { scope, user, document, limit, after }).await?))
 }
 
 /// `GET /api/admin/sessions/{session_id}`: explains why the session holds its seat.

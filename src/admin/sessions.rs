@@ -8,13 +8,14 @@ use tokio::time::Instant;
 
 use crate::admin::Console;
 use crate::domain::fence::Fence;
-use crate::domain::ids::{NodeId, SessionId, ShareLinkId, UserId};
+use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Holder, LockName};
 use crate::pubsub::{Message, Topic};
 use crate::seats::SeatError;
 use crate::sessions::session::{Session, SessionState};
+use crate::storage::pagination::Cursor;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -22,6 +23,17 @@ pub enum Scope {
     Cluster,
     /// The seats that this process holds.
     ThisNode,
+}
+
+/// A part of the list. Without a user or document: of all.
+#[derive(Clone, Debug)]
+pub struct SessionPage {
+    pub scope: Scope,
+    pub user: Option<UserId>,
+    pub document: Option<DocumentId>,
+    pub limit: usize,
+    /// Only sessions after this position: the grant time and the key of a lock.
+    pub after: Option<Cursor<String>>,
 }
 
 /// A held seat, as `GET /api/admin/sessions` shows it. Unknown facts of a key that was set by hand
@@ -62,22 +74,41 @@ pub struct NodeInfo {
 pub struct SessionList {
     /// Held seats, oldest first.
     pub sessions: Vec<SessionInfo>,
-    /// The servers that hold them, and the one that answers.
+    /// The servers that hold them, with the seats of all pages, and the one that answers.
     pub nodes: Vec<NodeInfo>,
+    /// The cursor of the next page; `null` on the last.
+    pub next_cursor: Option<String>,
+}
+
+impl SessionInfo {
+    fn cursor(&self) -> Cursor<String> {
+        Cursor { at: self.since.unwrap_or_default(), id: self.lock_key.clone() }
+    }
+}
+
+/// A cursor has whole milliseconds.
+fn order_of(cursor: &Cursor<String>) -> (i64, String) {
+    (cursor.at.timestamp_millis(), cursor.id.clone())
 }
 
 impl Console {
     /// [`SeatError::Locks`] for the scope `Cluster` if the lock service does not answer.
-    pub async fn list(&self, scope: Scope) -> Result<SessionList, SeatError> {
-        let mut sessions = match scope {
+    pub async fn list(&self, page: &SessionPage) -> Result<SessionList, SeatError> {
+        let mut sessions: Vec<_> = match page.scope {
             Scope::ThisNode => self.sessions_here(),
             Scope::Cluster => {
                 let held = self.locks.seats().await?;
                 held.into_iter().map(|(seat, holder)| self.info(seat, &holder)).collect()
             }
         };
-        sessions.sort_by_key(|session| (session.since, session.fence));
-        self.find_titles(&mut sessions).await;
+        if let Some(wanted) = &page.user {
+            sessions.retain(|session| session.user.as_ref().is_some_and(|user| user.id == *wanted));
+        }
+        if let Some(document) = page.document {
+            let links = self.storage.links_to(document).await?;
+            sessions.retain(|session| links.contains(&session.share_link_id));
+        }
+        sessions.sort_by_cached_key(|session| order_of(&session.cursor()));
         let here = self.pubsub.node();
         let mut nodes = vec![NodeInfo { id: here, sessions: 0, is_self: true }];
         for id in sessions.iter().filter_map(|session| session.node) {
@@ -86,7 +117,16 @@ impl Console {
                 None => nodes.push(NodeInfo { id, sessions: 1, is_self: false }),
             }
         }
-        Ok(SessionList { sessions, nodes })
+        if let Some(after) = page.after.as_ref().map(order_of) {
+            let begins = sessions.partition_point(|it| order_of(&it.cursor()) <= after);
+            sessions.drain(..begins);
+        }
+        let has_more = page.limit < sessions.len();
+        sessions.truncate(page.limit);
+        let last = sessions.last().filter(|_| has_more);
+        let next_cursor = last.map(|last| last.cursor().to_string());
+        self.find_titles(&mut sessions).await;
+        Ok(SessionList { sessions, nodes, next_cursor })
     }
 
     /// On any server. None without a session of that id.

@@ -96,6 +96,29 @@ test("a response that a later one overtook is not shown", async () => {
   assert.equal(await page.locator("#rows tr").count(), 0)
 })
 
+test("the list shows a page, and more on request", async () => {
+  for (const name of ["Kim", "Lee"]) await (await browser.newUser(galley)).begin(name, "A text among many.")
+  const page = await administrator("en-US")
+  // Of one seat each; a thousand would fill one otherwise.
+  await page.route(/\/api\/admin\/sessions(?:$|\?)/, (route) => {
+    const url = new URL(route.request().url())
+    url.searchParams.set("limit", "1")
+    return route.continue({ url: url.href })
+  })
+  const more = page.getByRole("button", { name: "The 1 oldest are shown. Show more" })
+  await more.waitFor()
+  assert.equal(await page.locator("#rows tr").count(), 1)
+  await page.getByText(/Seats: 2 /).waitFor()
+  await more.press("Enter")
+  await page.locator("#rows tr").nth(1).waitFor()
+  await more.waitFor({ state: "hidden" })
+  for (const name of ["Kim", "Lee"]) {
+    await page.getByRole("button", { name: `End: ${name}` }).click()
+    await page.getByRole("dialog").getByRole("button", { name: /End/ }).click()
+    await page.locator("#rows tr", { hasText: name }).waitFor({ state: "detached" })
+  }
+})
+
 test("evicting a session by keyboard leaves the focus in its place, and the last one in the search", async () => {
   for (const name of ["Kim", "Lee"]) await (await browser.newUser(galley)).begin(name, "A text to be taken away.")
   const page = await administrator("en-US")

@@ -150,6 +150,9 @@ class AdminPage {
   #plots = new Plots()
   #webhooks = new WebhooksSection()
   #nodes = 0
+  /** The seats of all pages, and how many pages are shown. */
+  #held = 0
+  #pages = 1
   #readAt = new Date()
   #token = sessionStorage.getItem(TOKEN) ?? ""
   #sorted = 4
@@ -163,6 +166,7 @@ class AdminPage {
     const forget = el("button", { type: "button", "data-t": "admin.token.forget" })
     forget.addEventListener("click", () => this.#forget())
     new Menu([], [forget]).start()
+    byId("more").addEventListener("click", () => { this.#pages += 1; void this.#read() })
     this.#webhooks.start()
     byId("token-form", HTMLFormElement).addEventListener("submit", (event) => {
       event.preventDefault()
@@ -212,10 +216,11 @@ class AdminPage {
     try {
       const signal = AbortSignal.timeout(READ_EVERY * 3)
       // Of the locks the totals only; each class is read where it is opened.
-      const [seats, locks] = await Promise.all([api.heldSeats(token, signal), api.heldLocks(token, { limit: 1, signal })])
+      const [seats, locks] = await Promise.all([this.#seatsOf(token, signal), api.heldLocks(token, { limit: 1, signal })])
       if (isStale()) return
       this.#shown = read
       const { sessions, nodes } = seats
+      this.#held = nodes.reduce((sum, node) => sum + node.sessions, 0)
       sessionStorage.setItem(TOKEN, token)
       this.#seats = sessions
       this.#nodes = nodes.length
@@ -239,6 +244,18 @@ class AdminPage {
       byId("total").textContent = sentence
       byId("token-error").textContent = sentence
     }
+  }
+
+  /** As many pages as are shown. @param {string} token @param {AbortSignal} signal */
+  async #seatsOf(token, signal) {
+    const all = await api.heldSeats(token, signal)
+    for (let page = 1; page < this.#pages && all.next_cursor; page++) {
+      const { sessions, next_cursor: next } = await api.heldSeats(token, signal, all.next_cursor)
+      all.sessions.push(...sessions)
+      all.next_cursor = next
+    }
+    byId("more").hidden = all.next_cursor === null
+    return all
   }
 
   #heads() {
@@ -282,10 +299,11 @@ class AdminPage {
     this.#rows = rows
     this.#showRows(found.flatMap((seat) => rows.get(keyOf(seat))?.rows ?? []))
     byId("total").textContent = t("admin.total", {
-      count: number(this.#seats.length),
+      count: number(Math.max(this.#held, this.#seats.length)),
       nodes: number(this.#nodes),
       time: clock(this.#readAt, { seconds: true }),
     })
+    byId("more").textContent = t("admin.more", { count: number(this.#seats.length) })
     byId("none").hidden = found.length !== 0
     byId("none").textContent = t(this.#seats.length === 0 ? "admin.none" : "admin.none.match")
   }

@@ -43,8 +43,21 @@ async fn every_held_seat_of_the_cluster_is_listed_on_each_server() {
             assert!(0 < ttl && ttl <= 12_000, "{ttl}");
             assert!(row["since"].is_string() && row["last_seen"].is_string());
         }
-        let here = sessions(server, "?node=self").await;
-        assert_eq!(here["sessions"].as_array().map(Vec::len), Some(1));
+        let count =
+            async |query: &str| sessions(server, query).await["sessions"].as_array().map(Vec::len);
+        assert_eq!(count("?node=self").await, Some(1));
+        assert_eq!(count(&format!("?user={}", desk.writer.id)).await, Some(1));
+        assert_eq!(count(&format!("?document={}", desk.document)).await, Some(2));
+        assert_eq!(count("?user=usr_nobody").await, Some(0));
+        let first = sessions(server, "?limit=1").await;
+        let cursor = first["next_cursor"].as_str().expect("a second page");
+        let last = sessions(server, &format!("?limit=1&cursor={cursor}")).await;
+        assert_eq!(first["nodes"], last["nodes"], "they have the seats of all pages");
+        assert_eq!(last["next_cursor"], Value::Null);
+        let of = |page: &Value| page["sessions"][0]["role"].clone();
+        assert_eq!([of(&first), of(&last)], [rows[0]["role"].clone(), rows[1]["role"].clone()]);
+        let refused = sessions(server, "?cursor=x").await;
+        assert_eq!(refused["type"], "/problems/invalid");
     }
 }
 

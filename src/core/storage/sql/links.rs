@@ -127,6 +127,13 @@ impl Storage {
         })
     }
 
+    /// The links of a document, revoked ones too.
+    pub fn links_to(&self, document: DocumentId) -> StorageFuture<'_, Vec<ShareLinkId>> {
+        run!(self, Read, tx => {
+            sql!("SELECT id FROM share_links WHERE document_id = $1", document).values(tx).await
+        })
+    }
+
     /// The links among `links` that are revoked or missing, read in one statement.
     pub fn revoked_among<'a>(
         &'a self,

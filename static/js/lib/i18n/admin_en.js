@@ -11,6 +11,7 @@ export const adminEn = {
   "admin.search": "Search",
   "admin.none": "Nobody holds a seat.",
   "admin.none.match": "No seat matches.",
+  "admin.more": "The {count} oldest are shown. Show more",
   "admin.total": "Seats: {count} · servers: {nodes} · read {time}",
   "admin.failed": "Could not be read since {time}. {why}",
   "admin.plots": "The last hour",

@@ -12,6 +12,7 @@ export const adminKo = {
   "admin.search": "찾기",
   "admin.none": "사용 중인 자리가 없습니다.",
   "admin.none.match": "찾는 자리가 없습니다.",
+  "admin.more": "오래된 {count}개를 보고 있습니다. 더 보기",
   "admin.total": "서버 {nodes}대에 자리 {count}개, {time} 기준",
   "admin.failed": "{time} 이후로 읽지 못했습니다. {why}",
   "admin.plots": "지난 한 시간",
