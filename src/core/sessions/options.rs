@@ -64,7 +64,7 @@ impl Default for RoomLimits {
             messages_per_second: 200,
             message_burst: 1_000,
             unsaved_bytes: 4 * 1024 * 1024,
-            room_bytes: 176 * 1024 * 1024,
+            room_bytes: 168 * 1024 * 1024,
         }
     }
 }
