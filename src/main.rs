@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
+use galley::app::names::server_name;
 use galley::app::secrets::{SecretFile, find_or_make, keys, with_passwords};
 use galley::app::{App, backup, doctor, healthcheck, migrate};
 use galley::config::{Faults, Flags, Settings, ignored, parse_duration};
@@ -164,7 +165,12 @@ fn run(command: Command) -> anyhow::Result<()> {
 
 fn serve(settings: Settings, ignored: Option<&str>) -> anyhow::Result<()> {
     let node = NodeId::generate();
-    logs::start_logs(&settings.log.level, settings.log.format, node.to_string())?;
+    logs::start_logs(
+        &settings.log.level,
+        settings.log.format,
+        &node.to_string(),
+        &server_name(&settings),
+    )?;
     if let Some(line) = ignored {
         tracing::warn!("{line}");
     }

@@ -114,9 +114,26 @@ where
     T: FromStr<Err: Display>,
     D: Deserializer<'de>,
 {
+    separated(from, |separator| separator == ',')
+}
+
+/// Reads the same, with commas or spaces between the texts.
+pub(crate) fn words<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
+where
+    T: FromStr<Err: Display>,
+    D: Deserializer<'de>,
+{
+    separated(from, |separator| separator == ',' || separator.is_whitespace())
+}
+
+fn separated<'de, T, D>(from: D, separates: fn(char) -> bool) -> Result<Vec<T>, D::Error>
+where
+    T: FromStr<Err: Display>,
+    D: Deserializer<'de>,
+{
     let texts = match List::deserialize(from)? {
         List::Texts(texts) => texts,
-        List::Text(text) => text.split(',').map(str::to_owned).collect(),
+        List::Text(text) => text.split(separates).map(str::to_owned).collect(),
     };
     let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
     texts.map(str::parse).collect::<Result<_, _>>().map_err(D::Error::custom)

@@ -41,7 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yjs", &["domain"]),
     ("locks", &["domain"]),
     ("pubsub", &["domain", "locks"]),
-    ("storage", &["domain"]),
+    ("storage", &["domain", "telemetry"]),
     ("outbox", &["domain", "yjs"]),
     ("bounds", &["domain"]),
     ("sessions", &["domain", "bounds", "locks", "outbox"]),

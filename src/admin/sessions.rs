@@ -65,6 +65,8 @@ pub struct SessionInfo {
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeInfo {
     pub id: NodeId,
+    /// `server.name`; `null` until a peer has answered with it.
+    pub name: Option<String>,
     pub sessions: usize,
     #[serde(rename = "self")]
     pub is_self: bool,
@@ -109,14 +111,21 @@ impl Console {
             sessions.retain(|session| links.contains(&session.share_link_id));
         }
         sessions.sort_by_cached_key(|session| order_of(&session.cursor()));
-        let here = self.pubsub.node();
-        let mut nodes = vec![NodeInfo { id: here, sessions: 0, is_self: true }];
+        let mut counts = vec![(self.pubsub.node(), 0)];
         for id in sessions.iter().filter_map(|session| session.node) {
-            match nodes.iter_mut().find(|node| node.id == id) {
-                Some(node) => node.sessions += 1,
-                None => nodes.push(NodeInfo { id, sessions: 1, is_self: false }),
+            match counts.iter_mut().find(|(node, _)| *node == id) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((id, 1)),
             }
         }
+        let name = |id| self.seats.name_of(id);
+        let nodes = counts.into_iter().enumerate().map(|(at, (id, sessions))| NodeInfo {
+            id,
+            name: name(id),
+            sessions,
+            is_self: at == 0,
+        });
+        let nodes = nodes.collect();
         if let Some(after) = page.after.as_ref().map(order_of) {
             let begins = sessions.partition_point(|it| order_of(&it.cursor()) <= after);
             sessions.drain(..begins);

@@ -10,6 +10,7 @@ pub mod doctor;
 pub(crate) mod features;
 pub mod healthcheck;
 mod huge_pages;
+pub mod names;
 mod open_files;
 #[cfg(test)]
 mod openapi_tests;
@@ -40,10 +41,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::features::{Core, Features};
+use crate::app::names::{hosts, origins, server_name};
 use crate::app::secrets::{SecretError, SecretFile};
 use crate::app::shutdown::Stopping;
 use crate::app::signals::{Signals, StopSignal};
-use crate::config::{ServerSettings, Settings};
+use crate::config::Settings;
 use crate::domain::ids::NodeId;
 use crate::http::access::Access;
 use crate::http::assets::Pages;
@@ -53,7 +55,6 @@ use crate::http::connection_slots::ConnectionLimits;
 use crate::http::guest_budgets::{self, GuestBudgets};
 use crate::http::headers::Policy;
 use crate::http::health::MetricsHandle;
-use crate::http::host::Hosts;
 use crate::http::limit::{Limiter, Rate};
 use crate::http::origin::Origins;
 use crate::http::readiness::{Finding, Readiness};
@@ -149,7 +150,7 @@ impl App {
                  locks.url to a Redis"
             );
         }
-        tracing::info!("starting as {node}");
+        tracing::info!("starting as {node} on {}", server_name(&settings));
         let locks = Locks::connect_as(&settings.locks.url, node).await?;
         let tasks = TaskTracker::new();
         // Servers that share a Redis notify each other by pub/sub. A server with locks in memory has no
@@ -163,10 +164,7 @@ impl App {
         let listener = serve::listen(wanted).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         let (seats, reviews) = start_seats(&settings, &storage, &locks, &pubsub, &tasks);
-        let origins = match &settings.server.public_url {
-            Some(origin) => Origins::exactly(origin.clone()),
-            None => Origins::of_listener(address),
-        };
+        let origins = origins(&settings.server, address);
         let readiness = readiness::start(&storage, &locks, &seats, &tasks).await;
         let scrape = metrics.clone().map_or_else(MetricsHandle::off, |metrics| {
             MetricsHandle::new(move || metrics.render())
@@ -210,7 +208,7 @@ impl App {
         let listen = format!("http://{}", self.address);
         if self.settings.log.format == Format::Json {
             let timestamp = Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true);
-            let line = json!({ "node": self.node, "timestamp": timestamp, "level": "INFO",
+            let line = json!({ "node": self.node, "server": server_name(&self.settings), "timestamp": timestamp, "level": "INFO",
                 "target": "galley", "message": "Galley is ready", "open": format!("{open}/"),
                 "listen": listen });
             return line.to_string();
@@ -336,7 +334,8 @@ fn start_metrics(settings: &Settings) -> Result<Option<Metrics>, AppError> {
         let _second = metrics::set_global_recorder(Tee(NoopRecorder));
         return Ok(None);
     }
-    Metrics::start().map(Some).map_err(|error| AppError::Metrics(error.to_string()))
+    let started = Metrics::start(env!("CARGO_PKG_VERSION"), server_name(settings));
+    started.map(Some).map_err(|error| AppError::Metrics(error.to_string()))
 }
 
 fn start_seats(
@@ -348,6 +347,7 @@ fn start_seats(
 ) -> (SeatService, Reviews) {
     let (seat_settings, limits) = (&settings.seats, &settings.limits);
     let (seats, missed) = SeatService::start(SeatServiceDeps {
+        name: server_name(settings),
         storage: storage.clone(),
         locks: locks.clone(),
         pubsub: pubsub.clone(),
@@ -417,7 +417,8 @@ fn state(
         tokens: Tokens::new(secret),
         access: Access::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
             .under_https(origins.own().is_secure())
-            .with_sign_in(settings.auth.sign_in_url.as_deref()),
+            .with_sign_in(settings.auth.sign_in_url.as_deref())
+            .with_session(*settings.auth.session),
         limiter: Limiter::new(requests, joins, guests),
         budget: ByteBudget::new(buffered),
         hosts: hosts(&settings.server),
@@ -434,12 +435,6 @@ fn state(
         guest_budgets: GuestBudgets::new(guest_bytes, guest_acts),
         security_log: SecurityLog::default(),
     }
-}
-
-fn hosts(server: &ServerSettings) -> Hosts {
-    let public = server.public_url.as_ref().map(ToString::to_string);
-    let public = public.as_deref().and_then(|origin| origin.split_once("://")).map(|(_, it)| it);
-    Hosts::new(server.listen, public, &server.hosts)
 }
 
 fn work(

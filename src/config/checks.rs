@@ -94,6 +94,13 @@ fn postgres_fault(rest: &str) -> Option<&'static str> {
 }
 
 fn texts(all: &Settings, faults: &mut FoundFaults) {
+    let has_form = |it: char| it.is_ascii_alphanumeric() || "._-".contains(it);
+    let name = &all.server.name;
+    faults.unless(
+        name.len() <= 64 && name.chars().all(has_form),
+        &["server.name"],
+        "must be 1 to 64 of A–Z a–z 0–9 . _ - (empty: the name of the host)",
+    );
     faults.unless(
         all.server.hosts.iter().all(|name| host::is_name(name)),
         &["server.hosts"],

@@ -30,7 +30,7 @@ use crate::http::host::Proxies;
 use crate::http::origin::Origin;
 use crate::push::settings::PushSettings;
 use crate::reminders::settings::JobSettings;
-use crate::setting::{DAY, Lasting, MINUTE, hidden, list, without_password};
+use crate::setting::{DAY, Lasting, MINUTE, hidden, list, without_password, words};
 use crate::telemetry::logs::Format;
 use crate::webhooks::settings::NotifySettings;
 
@@ -80,9 +80,16 @@ pub struct ServerSettings {
     pub linger: Lasting<0, { 10 * MINUTE }>,
     #[serde(deserialize_with = "list")]
     pub hosts: Vec<String>,
+    pub page_url: Option<Origin>,
+    #[serde(deserialize_with = "words")]
+    pub allowed_origins: Vec<Origin>,
+    #[serde(deserialize_with = "words")]
+    pub frame_ancestors: Vec<Origin>,
     pub trusted_proxies: Proxies,
     pub drain: Lasting<0, { 10 * MINUTE }>,
     pub assets: Assets,
+    /// Empty: that of the host.
+    pub name: String,
 }
 
 #[derive(Clone, Deserialize, Serialize)]
@@ -137,6 +144,7 @@ pub struct AuthSettings {
     pub guests: bool,
     pub secret_file: PathBuf,
     pub sign_in_url: Option<String>,
+    pub session: Lasting<MINUTE, { 29 * DAY }>,
 }
 
 #[derive(Clone, Deserialize, Serialize)]

@@ -74,6 +74,7 @@ fn the_environment_knows_numbers_and_switches() {
         ("GALLEY_AUTH__GUESTS", "false"),
         ("GALLEY_ADMIN__TOKEN", TOKEN),
         ("GALLEY_LOG__LEVEL", ""),
+        ("GALLEY_SERVER__NAME", "galley-1.eu"),
         ("GALLEY_LIMITS__RESERVED_HANDLES", "Admin, 관리자"),
     ])
     .expect("valid");
@@ -84,6 +85,8 @@ fn the_environment_knows_numbers_and_switches() {
     assert!(!settings.auth.guests);
     assert!(settings.admin.token.is_some());
     assert_eq!(settings.log.level, "info");
+    assert_eq!(settings.server.name, "galley-1.eu");
+    assert!(fault(&[("GALLEY_SERVER__NAME", "a b")]).starts_with("server.name: must be 1 to 64"));
 }
 
 #[test]
@@ -259,6 +262,24 @@ fn a_postgresql_is_named_by_host_and_database() {
         let line = fault(&[("GALLEY_DATABASE__URL", url)]);
         assert!(line.starts_with("database.url: ") && line.contains(expected), "{url}: {line}");
         assert!(!line.contains("hunter2") && !line.contains("ter2"), "{line}");
+    }
+}
+
+#[test]
+fn origins_are_listed_with_commas_or_spaces_and_read_strictly() {
+    let settings = with(&[(
+        "GALLEY_SERVER__ALLOWED_ORIGINS",
+        "https://a.example, https://b.example  http://c:1",
+    )]);
+    let found = settings.expect("valid").server.allowed_origins;
+    let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(found, ["https://a.example", "https://b.example", "http://c:1"]);
+    for key in ["allowed_origins", "frame_ancestors", "page_url"] {
+        let variable = format!("GALLEY_SERVER__{}", key.to_uppercase());
+        for text in ["https://a.example/", "*", "https://a.example/path", "a.example", "null"] {
+            let found = fault(&[(variable.as_str(), text)]);
+            assert!(found.starts_with(&format!("server.{key}: must be an origin")), "{found}");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! token.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Digest, SHA256, digest};
@@ -11,6 +12,7 @@ pub struct Access {
     takes_guests: bool,
     is_secure: bool,
     sign_in_url: Option<Arc<str>>,
+    session: Duration,
     admin_token_hash: Digest,
 }
 
@@ -19,7 +21,13 @@ impl Access {
     #[must_use]
     pub fn new(takes_guests: bool, admin_token: &[u8]) -> Self {
         let admin_token_hash = digest(&SHA256, admin_token);
-        Self { takes_guests, is_secure: false, sign_in_url: None, admin_token_hash }
+        Self {
+            takes_guests,
+            is_secure: false,
+            sign_in_url: None,
+            session: Duration::ZERO,
+            admin_token_hash,
+        }
     }
 
     #[must_use]
@@ -30,6 +38,17 @@ impl Access {
     #[must_use]
     pub fn with_sign_in(self, url: Option<&str>) -> Self {
         Self { sign_in_url: url.map(Arc::from), ..self }
+    }
+
+    #[must_use]
+    pub fn with_session(self, session: Duration) -> Self {
+        Self { session, ..self }
+    }
+
+    /// Lifetime of the cookie for a user of a host application.
+    #[must_use]
+    pub fn session(&self) -> Duration {
+        self.session
     }
 
     /// Whether browsers reach the server by https. It decides which cookie carries the token.

@@ -67,7 +67,7 @@ enum TextView {
 }
 
 /// The open suggestions that the text does not have.
-const LEFT: HeaderName = HeaderName::from_static("galley-suggestions-left");
+pub(crate) const LEFT: HeaderName = HeaderName::from_static("galley-suggestions-left");
 
 #[derive(Deserialize)]
 struct NewDocumentBody {

@@ -32,6 +32,7 @@ pub struct Policy(Arc<Inner>);
 
 struct Inner {
     connect: String,
+    frames: String,
     of_everything_else: HeaderValue,
     is_secure: bool,
 }
@@ -44,9 +45,11 @@ impl Policy {
         let sockets = origins.all().map(Origin::websocket).filter(|socket| !socket.contains('['));
         let connect =
             sockets.fold("'self'".to_owned(), |connect, socket| format!("{connect} {socket}"));
-        let of_everything_else = policy(&connect, "'self'", "'self'");
+        let frames: Vec<_> = origins.frames().iter().map(ToString::to_string).collect();
+        let frames = if frames.is_empty() { "'none'".to_owned() } else { frames.join(" ") };
+        let of_everything_else = policy(&connect, &frames, "'self'", "'self'");
         let is_secure = origins.own().is_secure();
-        Self(Arc::new(Inner { connect, of_everything_else, is_secure }))
+        Self(Arc::new(Inner { connect, frames, of_everything_else, is_secure }))
     }
 
     pub(crate) fn harden(&self, headers: &mut HeaderMap) {
@@ -77,14 +80,14 @@ impl Policy {
     }
 
     fn with_style(&self, style: &str, image: &str) -> HeaderValue {
-        policy(&self.0.connect, style, image)
+        policy(&self.0.connect, &self.0.frames, style, image)
     }
 }
 
-fn policy(connect: &str, style: &str, image: &str) -> HeaderValue {
+fn policy(connect: &str, frames: &str, style: &str, image: &str) -> HeaderValue {
     let policy = format!(
         "default-src 'self'; style-src {style}; script-src 'self'; img-src {image}; \
-         connect-src {connect}; worker-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; \
+         connect-src {connect}; worker-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors {frames}; \
          form-action 'self'"
     );
     // Origins and nonces are ASCII, so this cannot fail; the fallback is the strictest policy.

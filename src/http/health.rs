@@ -53,8 +53,13 @@ impl MetricsHandle {
 }
 
 /// `GET /metrics`
-pub(crate) async fn metrics(State(scrape): State<MetricsHandle>) -> Result<Response, ApiError> {
+pub(crate) async fn metrics(
+    State(scrape): State<MetricsHandle>,
+    State(readiness): State<Readiness>,
+) -> Result<Response, ApiError> {
     let render = scrape.0.ok_or(ApiError::NotFound("address"))?;
+    // Its check sets `galley_ready`, on a server without probes, too.
+    readiness.look().await;
     let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     Ok((NO_STORE, kind, render()).into_response())
 }

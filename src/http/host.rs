@@ -33,13 +33,13 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// The names of a server that listens at `listen`: that of `public`, if any, and `more`.
+    /// The names of a server that listens at `listen`: those of its `public` origins, and `more`.
     #[must_use]
-    pub fn new(listen: SocketAddr, public: Option<&str>, more: &[String]) -> Self {
+    pub fn new(listen: SocketAddr, public: &[&str], more: &[String]) -> Self {
         let is_local = listen.ip().to_canonical().is_loopback();
-        let names = public.into_iter().chain(more.iter().map(String::as_str));
+        let names = public.iter().copied().chain(more.iter().map(String::as_str));
         let names = names.filter_map(name_of).map(str::to_ascii_lowercase).collect();
-        Self { names: (is_local || public.is_some()).then_some(names), is_local }
+        Self { names: (is_local || !public.is_empty()).then_some(names), is_local }
     }
 
     /// A missing or repeated header is [`ApiError::Malformed`], another host [`ApiError::WrongHost`].
@@ -202,9 +202,9 @@ mod tests {
     fn g14_a_server_that_knows_its_names_rejects_others() {
         let at = |text: &str| text.parse().expect("an address");
         let more = ["galley".to_owned()];
-        let local = Hosts::new(at("127.0.0.1:8080"), None, &more);
-        let public = Hosts::new(at("0.0.0.0:8080"), Some("galley.example:8443"), &[]);
-        let unnamed = Hosts::new(at("0.0.0.0:8080"), None, &[]);
+        let local = Hosts::new(at("127.0.0.1:8080"), &[], &more);
+        let public = Hosts::new(at("0.0.0.0:8080"), &["galley.example:8443"], &[]);
+        let unnamed = Hosts::new(at("0.0.0.0:8080"), &[], &[]);
         for host in ["localhost:8080", "127.0.0.1", "[::1]:9", "10.0.0.7:8080", "GALLEY:8080"] {
             assert!(check(&local, "/metrics", host).is_ok(), "{host}");
         }

@@ -80,7 +80,7 @@ impl InviteBody {
     /// it.
     fn new(origins: &Origins, link: ShareLinkId, invite: &Invite) -> Self {
         let token = invite.as_str();
-        Self { token: token.to_owned(), url: format!("{}/s/{link}#{token}", origins.own()) }
+        Self { token: token.to_owned(), url: format!("{}/s/{link}#{token}", origins.page()) }
     }
 }
 

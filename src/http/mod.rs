@@ -47,10 +47,16 @@ pub mod ws;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, FromRef};
+use axum::http::Method;
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
+};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 use axum::{Extension, Router};
+use tower::util::option_layer;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::{AllowCredentials, CorsLayer};
 use tower_http::timeout::TimeoutLayer;
 
 use crate::domain::review::Decision;
@@ -68,6 +74,7 @@ use crate::http::host::{Hosts, Proxies};
 use crate::http::limit::Limiter;
 use crate::http::origin::Origins;
 use crate::http::readiness::Readiness;
+use crate::http::request_id::REQUEST_ID;
 use crate::http::routes::Routes;
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
@@ -127,15 +134,33 @@ fn router(state: HttpState, features: Routes, body_bytes: usize) -> Router {
         .layer(CatchPanicLayer::custom(request_log::after_panic))
         .layer(from_fn(request_log::explain))
         .layer(from_fn(request_log::observe))
+        .layer(option_layer(cors(&state.origins)))
         .layer(from_fn_with_state(state.policy.clone(), headers::harden))
         .with_state(state)
 }
+
+/// Requests of the pages of `server.allowed_origins`: with a token, and never with the cookie. Only
+/// [`SESSION`] sets one.
+fn cors(origins: &Origins) -> Option<CorsLayer> {
+    let allowed: Vec<_> =
+        origins.allowed().iter().filter_map(|it| it.to_string().try_into().ok()).collect();
+    let layer = CorsLayer::new()
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
+        .allow_headers([AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, REQUEST_ID])
+        .allow_credentials(AllowCredentials::predicate(|_, parts| parts.uri.path() == SESSION))
+        .expose_headers([ETAG, LOCATION, RETRY_AFTER, documents::LEFT, REQUEST_ID])
+        .max_age(Duration::from_secs(2 * 3_600));
+    (!allowed.is_empty()).then(|| layer.allow_origin(allowed))
+}
+
+const SESSION: &str = "/api/auth/session";
 
 fn guarded() -> Routes {
     Routes::default()
         .get("/api/auth", auth::guest::entry)
         .post("/api/auth/guest", auth::guest::enter)
         .post("/api/auth/leave", auth::guest::leave)
+        .post(SESSION, auth::session::exchange)
         .get("/api/me", auth::guest::me)
         .patch("/api/me", auth::guest::change)
         .merge(documents::routes())

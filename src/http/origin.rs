@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
@@ -54,6 +55,12 @@ impl Origin {
         self.0.starts_with("https:")
     }
 
+    /// The host, with its port.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.0.split_once("://").map_or("", |(_scheme, host)| host)
+    }
+
     /// The origin of websockets, as `connect-src` names it.
     #[must_use]
     pub fn websocket(&self) -> String {
@@ -64,6 +71,14 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Origin {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.to_owned().try_into()
     }
 }
 
@@ -81,21 +96,64 @@ pub enum OriginCheck {
     /// No header: a browser adds it to every cross-site request, but another client may omit it.
     Missing,
     Ours,
+    /// One of `server.allowed_origins`: its pages present a token, and never the cookie.
+    Allowed,
     /// A foreign origin, an unreadable one, or `null`.
     Foreign,
 }
 
-/// The server's origins. The first is the base of links.
+/// The server's origins, and those of the host application.
 #[derive(Clone, Debug)]
 pub struct Origins {
     own: Origin,
+    /// The base of links: Galley's page, where it has another name.
+    page: Origin,
     aliases: Arc<[Origin]>,
+    allowed: Arc<[Origin]>,
+    frames: Arc<[Origin]>,
 }
 
 impl Origins {
     #[must_use]
     pub fn exactly(own: Origin) -> Self {
-        Self { own, aliases: Arc::new([]) }
+        Self::of(own, [])
+    }
+
+    fn of(own: Origin, aliases: impl IntoIterator<Item = Origin>) -> Self {
+        let (page, aliases) = (own.clone(), aliases.into_iter().collect());
+        Self { own, page, aliases, allowed: Arc::default(), frames: Arc::default() }
+    }
+
+    /// With `server.page_url`, one more origin of Galley's own pages.
+    #[must_use]
+    pub fn with_page(mut self, page: Option<&Origin>) -> Self {
+        if let Some(page) = page {
+            self.page = page.clone();
+            self.aliases = self.aliases.iter().chain([page]).cloned().collect();
+        }
+        self
+    }
+
+    /// With the origins of the host application: those that use the API, and those that show Galley's pages
+    /// in a frame.
+    #[must_use]
+    pub fn with_host(self, allowed: &[Origin], frames: &[Origin]) -> Self {
+        Self { allowed: allowed.into(), frames: frames.into(), ..self }
+    }
+
+    #[must_use]
+    pub fn page(&self) -> &Origin {
+        &self.page
+    }
+
+    #[must_use]
+    pub fn allowed(&self) -> &[Origin] {
+        &self.allowed
+    }
+
+    #[must_use]
+    pub fn frames(&self) -> &[Origin] {
+        &self.frames
     }
 
     /// The origins of a server without a `public_url`: the address it listens at and, on the loopback
@@ -110,16 +168,16 @@ impl Origins {
         let names = ["127.0.0.1", "localhost", "[::1]"];
         let aliases =
             names.iter().filter_map(|name| Origin::parse(&format!("http://{name}:{port}")));
-        Self { own, aliases: aliases.collect() }
+        Self::of(own, aliases)
     }
 
-    /// The origin of links, which also decides whether cookies are `Secure`.
+    /// Decides whether cookies are `Secure`.
     #[must_use]
     pub fn own(&self) -> &Origin {
         &self.own
     }
 
-    /// Every allowed origin, each once.
+    /// Every origin of the server itself, each once.
     pub fn all(&self) -> impl Iterator<Item = &Origin> {
         let others = self.aliases.iter().filter(|alias| **alias != self.own);
         std::iter::once(&self.own).chain(others)
@@ -135,6 +193,7 @@ impl Origins {
         let origin = value.to_str().ok().and_then(Origin::parse);
         match origin {
             Some(origin) if self.all().any(|ours| *ours == origin) => OriginCheck::Ours,
+            Some(origin) if self.allowed.contains(&origin) => OriginCheck::Allowed,
             Some(_) | None => OriginCheck::Foreign,
         }
     }
@@ -175,6 +234,27 @@ mod tests {
         let nothing = HeaderMap::new();
         let origins = Origins::exactly(Origin::parse(ours).expect("an origin"));
         assert_eq!(origins.check(&nothing), OriginCheck::Missing);
+    }
+
+    #[test]
+    fn an_allowed_origin_is_not_ours() {
+        let [own, page, host] =
+            ["https://galley.example", "https://desk.example", "https://app.example"]
+                .map(|text| Origin::parse(text).expect("an origin"));
+        let origins = Origins::exactly(own.clone()).with_page(Some(&page)).with_host(&[host], &[]);
+        assert_eq!((origins.page(), origins.own()), (&page, &own));
+        for (origin, found) in [
+            ("https://galley.example", OriginCheck::Ours),
+            ("https://desk.example", OriginCheck::Ours),
+            ("https://app.example", OriginCheck::Allowed),
+            ("https://app.example:8443", OriginCheck::Foreign),
+            ("http://app.example", OriginCheck::Foreign),
+            ("null", OriginCheck::Foreign),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ORIGIN, origin.parse().expect("a header"));
+            assert_eq!(origins.check(&headers), found, "{origin}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use metrics::gauge;
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, timeout};
@@ -122,6 +123,7 @@ impl Readiness {
             found: watch::Sender::new((Instant::now(), Findings::default())),
             outages: Mutex::default(),
         }));
+        gauge!("galley_ready", "part" => "server").set(1);
         readiness.check().await;
         readiness
     }
@@ -130,6 +132,7 @@ impl Readiness {
     /// servers.
     pub fn refuse(&self) {
         self.0.is_draining.store(true, Ordering::Release);
+        gauge!("galley_ready", "part" => "server").set(0);
     }
 
     /// The result of the last check, and its age. Starts a check if that is old and none is under way.
@@ -161,6 +164,7 @@ impl Readiness {
         let mut findings = Findings::default();
         let answers = join_all(self.0.probes.iter().map(Probe::run)).await;
         for (probe, answer) in self.0.probes.iter().zip(answers) {
+            gauge!("galley_ready", "part" => probe.name).set(u8::from(answer.is_ok()));
             self.note(probe.name, answer.as_ref().err().map(|down| down.cause.as_str()));
             let finding = |remedy| Finding { name: probe.name, remedy };
             match answer {

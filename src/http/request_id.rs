@@ -16,7 +16,7 @@ use crate::domain::ids::HttpRequestId;
 use crate::http::error::{ApiError, PROBLEM_JSON};
 use crate::storage::trace::TraceParent;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The longest id in bytes: a UUID has 36, an id of a proxy with addresses and times 80.
 const ID_BYTES_MAX: usize = 128;
 

@@ -33,7 +33,7 @@ const SECURITY_LINES_PER_MINUTE: NonZeroU32 = at_least_one(60);
 const SECURITY_LINES_BURST: NonZeroU32 = at_least_one(60);
 
 /// Maximum bytes of a foreign `Origin` in a line: the longest host name has 253.
-const ORIGIN_BYTES_SHOWN: usize = 300;
+const HEADER_BYTES_SHOWN: usize = 300;
 
 #[derive(Clone)]
 pub struct SecurityLog(Arc<Budgets>);
@@ -44,6 +44,7 @@ struct Budgets {
     guests: Budget,
     sign_outs: Budget,
     transfers: Budget,
+    hosts: Budget,
     origins: Budget,
     /// By event and close code: the refused claims of one user hide no end of a session.
     sockets: Mutex<HashMap<(&'static str, u16), Arc<Budget>>>,
@@ -59,6 +60,7 @@ impl Default for SecurityLog {
             guests: Budget::often(),
             sign_outs: Budget::often(),
             transfers: Budget::often(),
+            hosts: Budget::often(),
             origins,
             sockets: Mutex::default(),
         }))
@@ -101,16 +103,28 @@ impl SecurityLog {
     /// Logs a foreign `Origin`, which is an attack or a wrong `server.public_url`.
     pub(crate) fn origin_refused(&self, origin: Option<&HeaderValue>, own: &Origins, peer: Peer) {
         self.0.origins.write(|omitted| {
-            let origin = origin.map_or(&b"none"[..], HeaderValue::as_bytes);
-            let shown = origin.get(..ORIGIN_BYTES_SHOWN).unwrap_or(origin);
-            let origin = String::from_utf8_lossy(shown);
+            let origin = shown(origin);
             tracing::warn!(
                 ?origin,
                 public_url = %own.own(),
                 peer = %peer.0,
                 omitted,
-                "a request from another origin was refused; if the page is yours, set \
-                 server.public_url to its origin"
+                "a request from another origin was refused; if the page is Galley's, set \
+                 server.public_url to its origin, and if it is your product's, server.allowed_origins"
+            );
+        });
+    }
+
+    /// Logs a request for another server or without a name: an attack by DNS, or a name that is missing in
+    /// `server.hosts`.
+    pub(crate) fn host_refused(&self, host: Option<&HeaderValue>, peer: Peer) {
+        self.0.hosts.write(|omitted| {
+            let host = shown(host);
+            tracing::info!(
+                ?host,
+                peer = %peer.0,
+                omitted,
+                "a request for another host was refused; if the name is yours, add it to server.hosts"
             );
         });
     }
@@ -139,6 +153,11 @@ impl SecurityLog {
             tracing::info!(%user, peer = %peer.0, omitted, "a user signed out");
         });
     }
+}
+
+fn shown(header: Option<&HeaderValue>) -> String {
+    let header = header.map_or(&b"none"[..], HeaderValue::as_bytes);
+    String::from_utf8_lossy(header.get(..HEADER_BYTES_SHOWN).unwrap_or(header)).into_owned()
 }
 
 /// The code in the log of a connection that broke (RFC 6455 §7.1.5).

@@ -16,7 +16,7 @@ use axum::Router;
 use axum::body::HttpBody as _;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts as _, Query, Request};
-use axum::http::header::CONNECTION;
+use axum::http::header::{CONNECTION, HOST};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method};
 use axum::response::{IntoResponse as _, Response};
@@ -62,6 +62,7 @@ impl HttpService {
         let names = RequestNames::read(&request);
         request.extensions_mut().insert(names);
         if let Err(error) = self.state.hosts.check(&request) {
+            self.state.security_log.host_refused(request.headers().get(HOST), peer);
             return Either::Left(ready(Ok(self.reject(&request, error))));
         }
         let peer = Peer(self.state.proxies.client(peer.0, request.headers()));

@@ -68,7 +68,7 @@ struct OfferBody {
 impl OfferBody {
     fn new(offer: Offer, origins: &Origins) -> Self {
         let (remaining, state) = (offer.remaining(), offer.state());
-        let url = format!("{}/#offer={}", origins.own(), offer.id);
+        let url = format!("{}/#offer={}", origins.page(), offer.id);
         let Offer { id, owner, title, message, capacity, created_at, closed_at, .. } = offer;
         Self { id, owner, title, message, capacity, remaining, state, created_at, closed_at, url }
     }

@@ -78,7 +78,7 @@ async fn create(
     }
     let transfer = transfers.create(caller.user(), Utc::now()).await?;
     let code = transfer.code.to_string();
-    let url = format!("{}/#move={code}", origins.own());
+    let url = format!("{}/#move={code}", origins.page());
     Ok((StatusCode::CREATED, Json(TransferBody { code, url, expires_at: transfer.expires_at })))
 }
 

@@ -125,7 +125,9 @@ test("each series and label of the alerts and of grafana.json is one of a server
   const server = await Galley.start({ GALLEY_DATABASE__SHARED_SQLITE: "true", GALLEY_LOCKS__URL: redis.url })
   // Counts a request, and the check of Redis measures its clock.
   await fetch(`${server.url}/readyz`)
-  const lines = (await (await fetch(`${server.url}/metrics`)).text()).split("\n")
+  const metrics = await (await fetch(`${server.url}/metrics`)).text()
+  execFileSync("promtool", ["check", "metrics"], { input: metrics, stdio: ["pipe", "pipe", "pipe"] })
+  const lines = metrics.split("\n")
   await server.stop()
   await redis.stop()
   // Prometheus adds the first two, and renames the third of a series that has it.

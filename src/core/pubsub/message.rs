@@ -92,6 +92,8 @@ pub enum Request {
     },
     Facts(SessionId),
     Series,
+    /// The name of the server.
+    Name,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +109,7 @@ pub enum Reply {
     Facts(String),
     /// The minutes of the last hour, as JSON.
     Series(String),
+    Name(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,7 +189,10 @@ impl Message {
             Self::Update { update, .. } => update.len(),
             Self::Presence(update) => update.len(),
             Self::Event { json, .. } | Self::Review { json, .. } => json.len(),
-            Self::Reply { reply: Reply::Facts(json) | Reply::Series(json), .. } => json.len(),
+            Self::Reply {
+                reply: Reply::Facts(text) | Reply::Series(text) | Reply::Name(text),
+                ..
+            } => text.len(),
             Self::Deleted { deletion, .. } => deletion.by.name.len(),
             Self::Hello
             | Self::Worked(_)
@@ -240,7 +246,7 @@ impl Message {
                 out.push(request.tag());
                 out.extend_from_slice(&id.to_be_bytes());
                 match request {
-                    Request::Series => {}
+                    Request::Series | Request::Name => {}
                     Request::Probe(session) | Request::Facts(session) => put_id(out, session),
                     Request::Replace { session, document } => {
                         put_id(out, session);
@@ -300,6 +306,7 @@ impl Message {
             11 => Self::Review { change: reader.number()?.cast_signed(), json: reader.text()? },
             14 => Self::Removed { link: reader.id()?, user: reader.id()? },
             15 => Self::Request { id: reader.number()?, request: Request::Series },
+            16 => Self::Request { id: reader.number()?, request: Request::Name },
             _ => return None,
         })
     }
@@ -312,6 +319,7 @@ impl Request {
             Self::Replace { .. } => 8,
             Self::Facts(_) => 12,
             Self::Series => 15,
+            Self::Name => 16,
         }
     }
 }
@@ -331,6 +339,10 @@ impl Reply {
                 out.push(5);
                 out.extend_from_slice(json.as_bytes());
             }
+            Self::Name(name) => {
+                out.push(6);
+                out.extend_from_slice(name.as_bytes());
+            }
         }
     }
 
@@ -342,6 +354,7 @@ impl Reply {
             3 => Self::Flushed,
             4 => Self::Facts(reader.text()?),
             5 => Self::Series(reader.text()?),
+            6 => Self::Name(reader.text()?),
             _ => return None,
         })
     }

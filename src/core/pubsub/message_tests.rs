@@ -37,10 +37,12 @@ fn all() -> Vec<Payload> {
         Request::Replace { session, document },
         Request::Facts(session),
         Request::Series,
+        Request::Name,
     ];
     let requests = requests.map(|request| Message::Request { id: u64::MAX, request });
     let (facts, series) = (Reply::Facts("{}".to_owned()), Reply::Series("[]".to_owned()));
-    let replies = [Reply::Alive, Reply::Gone, Reply::Flushing, Reply::Flushed, facts, series];
+    let name = Reply::Name("galley-1".to_owned());
+    let replies = [Reply::Alive, Reply::Gone, Reply::Flushing, Reply::Flushed, facts, series, name];
     let replies = replies.map(|reply| Message::Reply { id: 7, reply });
     let messages = messages.into_iter().chain(requests).chain(replies);
     messages.map(Payload::Message).chain([Payload::Lost]).collect()

@@ -226,7 +226,9 @@ impl Rooms {
     /// Runs the periodic work of every room: expires presence without renewal, updates the quota,
     /// requests refused edits again, frees spare memory, closes an unused room, and runs maintenance.
     pub fn tidy(&self, now: Instant) {
+        let mut unsaved = 0;
         for room in self.all() {
+            unsaved += room.unsaved_bytes();
             room.expire_presence(now);
             room.update_quota(now);
             room.request_refused();
@@ -241,8 +243,11 @@ impl Rooms {
         }
         // Removes the cells in which every caller failed to open a room.
         self.open.retain(|_, cell| cell.get().is_some() || Arc::strong_count(cell) > 1);
-        #[expect(clippy::cast_precision_loss, reason = "a gauge is a float; rooms are few")]
-        metrics::gauge!("galley_rooms").set(self.open.len() as f64);
+        for (name, value) in [("galley_rooms", self.open.len()), ("galley_unsaved_bytes", unsaved)]
+        {
+            #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+            metrics::gauge!(name).set(value as f64);
+        }
     }
 
     async fn find_or_open(&self, document: DocumentId) -> Result<Arc<Room>, RoomError> {

@@ -9,7 +9,7 @@
 
 use std::panic::resume_unwind;
 
-use tokio::time::{Instant, interval};
+use tokio::time::interval;
 use tracing::Instrument as _;
 
 use crate::domain::deletion::Deletion;
@@ -189,7 +189,7 @@ impl SeatService {
             };
             match signal {
                 Signal::Message { from, message: Message::Hello } => {
-                    self.shared.peers.heard(from, Instant::now());
+                    self.heard(from).await;
                     self.publish(from, Message::Hello).await;
                 }
                 Signal::Message { message: Message::Revoked(link), .. } => self.revoke_here(link),

@@ -69,6 +69,8 @@ pub use crate::seats::error::SeatError;
 
 #[derive(Clone, Debug)]
 pub struct SeatServiceDeps {
+    /// The name of this server, for administrators.
+    pub name: String,
     pub storage: Storage,
     pub locks: Locks,
     pub pubsub: Pubsub,
@@ -85,6 +87,7 @@ pub struct SeatService {
 
 #[derive(Debug)]
 struct Shared {
+    name: String,
     storage: Storage,
     locks: Locks,
     pubsub: Pubsub,
@@ -148,8 +151,16 @@ impl SeatService {
     /// [`Reviews::start`]: crate::reviews::Reviews::start
     #[must_use]
     pub fn start(deps: SeatServiceDeps) -> (Self, MissedQueue) {
-        let SeatServiceDeps { storage, locks, pubsub, terms, limits, history: checkpoints, tasks } =
-            deps;
+        let SeatServiceDeps {
+            name,
+            storage,
+            locks,
+            pubsub,
+            terms,
+            limits,
+            history: checkpoints,
+            tasks,
+        } = deps;
         let (persister, queue) = persister(storage.clone());
         let (history, jobs) = history();
         let (missed, missed_queue) = missed();
@@ -171,6 +182,7 @@ impl SeatService {
             finished.clone(),
         );
         let shared = Shared {
+            name,
             storage,
             locks,
             pubsub,
@@ -238,6 +250,12 @@ impl SeatService {
     #[must_use]
     pub fn node(&self) -> NodeId {
         self.shared.pubsub.node()
+    }
+
+    #[must_use]
+    pub fn name_of(&self, node: NodeId) -> Option<String> {
+        let is_self = node == self.node();
+        if is_self { Some(self.shared.name.clone()) } else { self.shared.peers.name_of(node) }
     }
 
     #[must_use]

@@ -31,6 +31,7 @@ impl Office {
     pub(super) async fn open() -> Self {
         let stored = StoredDocument::new().await;
         let (seats, _missed) = SeatService::start(SeatServiceDeps {
+            name: "galley-1".to_owned(),
             storage: stored.storage.clone(),
             locks: Locks::memory(),
             pubsub: Pubsub::alone(NodeId::generate()),

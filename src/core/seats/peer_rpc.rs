@@ -104,16 +104,31 @@ impl SeatService {
                 Signal::Message { from, message: Message::Request { id, request } } => {
                     self.serve(from, id, request).await;
                 }
+                Signal::Message {
+                    from,
+                    message: Message::Reply { reply: Reply::Name(name), .. },
+                } => {
+                    self.shared.peers.name(from, name);
+                }
                 Signal::Message { from, message: Message::Reply { id, reply } } => {
                     self.shared.requests.complete(from, id, reply);
                 }
                 Signal::Message { from, message: Message::Hello } => {
-                    self.shared.peers.heard(from, Instant::now());
+                    self.heard(from).await;
                 }
                 Signal::Message { .. } => {}
                 // Replies to an earlier announcement may be among the lost messages.
                 Signal::Gap => self.announce().await,
             }
+        }
+    }
+
+    /// Notes that a server runs, and requests its name if that is unknown. A server of a version
+    /// without names takes the request for a lost message, and announces itself.
+    pub(super) async fn heard(&self, from: NodeId) {
+        if self.shared.peers.heard(from, Instant::now()) {
+            let request = Request::Name;
+            self.publish(from, Message::Request { id: 0, request }).await;
         }
     }
 
@@ -125,6 +140,7 @@ impl SeatService {
             },
             Request::Replace { session, document } => self.end_for_takeover(session, document),
             Request::Facts(session) => self.facts_reply(session),
+            Request::Name => Reply::Name(self.shared.name.clone()),
             Request::Series => {
                 serde_json::to_string(&last_hour::minutes()).map_or(Reply::Gone, Reply::Series)
             }

@@ -17,6 +17,7 @@ use crate::outbox::event::Event;
 use crate::seats::SeatService;
 use crate::seats::claim::{SeatRequest, taken};
 use crate::sessions::session::{Session, SessionState};
+use crate::telemetry::counted::Counted;
 
 impl SeatService {
     /// Waits until the grant arrives, the time limit passes, or the client disconnects.
@@ -28,6 +29,8 @@ impl SeatService {
     ) -> Result<Grant, Close> {
         // Dropping the waiter removes it from the queue on every return path.
         let mut waiting = self.shared.locks.wait(claim, request.waits);
+        let role = session.identity.seat.role.as_str();
+        let _counted = Counted::new(metrics::gauge!("galley_seats_waited_for", "role" => role));
         loop {
             let waited = tokio::select! {
                 waited = waiting.next() => waited,

@@ -1,6 +1,7 @@
 //! Logs: one line an event, on standard error.
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
@@ -89,12 +90,13 @@ fn no_such_module() -> String {
 }
 
 /// A format whose lines are JSON objects, with the server in front.
-struct WithNode<F> {
+struct WithServer<F> {
     format: F,
-    node: String,
+    /// The members of each line that name the server.
+    server: String,
 }
 
-impl<S, N, F> FormatEvent<S, N> for WithNode<F>
+impl<S, N, F> FormatEvent<S, N> for WithServer<F>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -109,12 +111,13 @@ where
         let mut line = String::new();
         self.format.format_event(context, Writer::new(&mut line), event)?;
         let rest = line.strip_prefix('{').unwrap_or(&line);
-        write!(writer, "{{\"node\":\"{}\",{rest}", self.node)
+        write!(writer, "{{{},{rest}", self.server)
     }
 }
 
-/// Starts logging, once for the process. Each line of JSON names the server as `node`.
-pub fn start_logs(level: &str, format: Format, node: String) -> Result<(), TryInitError> {
+/// Starts logging, once for the process. Each line of JSON names the server: its id as `node`, and its name as
+/// `server`.
+pub fn start_logs(level: &str, format: Format, node: &str, name: &str) -> Result<(), TryInitError> {
     // The subscriber drops a line that it cannot write, as on a full disk. Reporting that on
     // standard error, which is the failed target, would panic.
     let lines = fmt::layer().with_writer(std::io::stderr).log_internal_errors(false);
@@ -123,7 +126,8 @@ pub fn start_logs(level: &str, format: Format, node: String) -> Result<(), TryIn
         Format::Text => lines.with_ansi(false).boxed(),
         Format::Json => {
             let lines = lines.json().flatten_event(true);
-            lines.map_event_format(|format| WithNode { format, node }).boxed()
+            let server = format!("\"node\":\"{node}\",\"server\":{}", json!(name));
+            lines.map_event_format(|format| WithServer { format, server }).boxed()
         }
     };
     let filter = filter(level).unwrap_or_default();

@@ -6,6 +6,7 @@ use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gau
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::telemetry::last_hour::Tee;
+use crate::telemetry::process;
 
 /// Upper bounds of the buckets of every histogram in seconds: from the cost of a registry look-up to
 /// the longest wait.
@@ -42,13 +43,19 @@ const COUNTERS: &[(&str, &str)] = &[
 ];
 
 const GAUGES: &[(&str, &str)] = &[
+    ("galley_build_info", "1; version and name of this server."),
+    ("galley_ready", "1 while a part works, by part; the part `server` until it drains."),
     ("galley_seats_held", "Seats held by sessions of this server, by role."),
+    ("galley_seats_waited_for", "Claims that wait for a taken seat on this server, by role."),
     ("galley_renewal_locks", "Locks in the last renewal round."),
     ("galley_lock_alarm", "1 while an alarm of a class of locks is in force, by class and alarm."),
     ("galley_renewal_oldest_seconds", "Time since the oldest renewal of a held lock."),
     ("galley_locks_clock_ahead_seconds", "How far the clock of Redis is ahead of this server's."),
     ("galley_connections", "Open connections, websockets included."),
     ("galley_rooms", "Open rooms."),
+    ("galley_unsaved_bytes", "Updates that the database has not committed."),
+    ("galley_database_connections", "Connections to PostgreSQL, by state."),
+    ("galley_database_waiting", "Transactions that wait for a connection to PostgreSQL."),
     (
         "galley_exports_held",
         "Exported files in memory, from their rendering until they are stored.",
@@ -88,6 +95,7 @@ const CLOSE_CODES: [u16; 14] =
 fn begin_at_zero() {
     for role in ["writer", "reviewer"] {
         gauge!("galley_seats_held", "role" => role).set(0.0);
+        gauge!("galley_seats_waited_for", "role" => role).set(0.0);
         for outcome in ["granted", "taken", "refused", "unavailable"] {
             counter!("galley_seat_claims_total", "role" => role, "outcome" => outcome).increment(0);
         }
@@ -129,14 +137,14 @@ fn begin_at_zero() {
     }
     begin_ends_at_zero();
     begin_webhooks_at_zero();
-    for reason in ["full", "other"] {
-        gauge!("galley_storage_failing", "reason" => reason).set(0.0);
-    }
+    begin_storage_at_zero();
     for name in [
         "galley_renewal_locks",
         "galley_renewal_oldest_seconds",
         "galley_connections",
         "galley_rooms",
+        "galley_unsaved_bytes",
+        "galley_database_waiting",
         "galley_exports_held",
         "galley_push_queue",
         "galley_webhook_oldest_seconds",
@@ -165,6 +173,16 @@ fn begin_ends_at_zero() {
     }
 }
 
+/// Registers the series of the database.
+fn begin_storage_at_zero() {
+    for state in ["idle", "in_use"] {
+        gauge!("galley_database_connections", "state" => state).set(0.0);
+    }
+    for reason in ["full", "other"] {
+        gauge!("galley_storage_failing", "reason" => reason).set(0.0);
+    }
+}
+
 /// Registers the series of webhooks, and those of requests to other programs.
 fn begin_webhooks_at_zero() {
     for outcome in ["delivered", "failed", "dead", "dropped"] {
@@ -182,8 +200,9 @@ fn begin_webhooks_at_zero() {
 pub struct Metrics(PrometheusHandle);
 
 impl Metrics {
-    /// Installs the recorder, once for the process. Fails when another recorder is in place.
-    pub fn start() -> Result<Self, Box<dyn Error>> {
+    /// Installs the recorder, once for the process, of the server with this name. Fails when another recorder
+    /// is in place.
+    pub fn start(version: &'static str, server: String) -> Result<Self, Box<dyn Error>> {
         let recorder = PrometheusBuilder::new()
             .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
             .build_recorder();
@@ -199,12 +218,13 @@ impl Metrics {
             describe_histogram!(*name, *meaning);
         }
         begin_at_zero();
+        gauge!("galley_build_info", "version" => version, "server" => server).set(1.0);
         Ok(Self(handle))
     }
 
     #[must_use]
     pub fn render(&self) -> String {
-        self.0.render()
+        self.0.render() + &process::render()
     }
 
     /// Moves recorded samples into the buckets. The caller runs it every few seconds; without it,

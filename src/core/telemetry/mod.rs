@@ -4,6 +4,8 @@
 //! The `metrics` facade collects metrics from every module; [`metrics`] renders them for Prometheus.
 //! Neither holds a token, an invite or a text; labels never hold an id.
 
+pub mod counted;
 pub mod last_hour;
 pub mod logs;
 pub mod metrics;
+mod process;

@@ -161,11 +161,7 @@ fn witness(by: CredentialSource, parts: &Parts, origins: &Origins) -> Result<(),
     let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
     match (by, origins.check(&parts.headers)) {
         (CredentialSource::Bearer, _) | (CredentialSource::Cookie, OriginCheck::Ours) => Ok(()),
-        (CredentialSource::Cookie, OriginCheck::Missing | OriginCheck::Foreign) if is_safe => {
-            Ok(())
-        }
-        (CredentialSource::Cookie, OriginCheck::Missing | OriginCheck::Foreign) => {
-            Err(ApiError::ForeignOrigin)
-        }
+        (CredentialSource::Cookie, _) if is_safe => Ok(()),
+        (CredentialSource::Cookie, _) => Err(ApiError::ForeignOrigin),
     }
 }

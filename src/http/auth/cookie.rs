@@ -12,8 +12,8 @@ use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::AppendHeaders;
 
-use crate::http::auth::tokens::{GUEST_TTL, TokenRefused};
-use crate::http::origin::Origin;
+use crate::http::auth::tokens::TokenRefused;
+use crate::http::origin::Origins;
 
 const PLAIN: &str = "galley_token";
 const OF_THIS_HOST: &str = "__Host-galley_token";
@@ -48,24 +48,34 @@ fn single(headers: &HeaderMap, name: &str) -> Result<Option<String>, TokenRefuse
     }
 }
 
-pub(crate) fn of_guest(token: &str, own: &Origin) -> SetCookies {
-    let name = if own.is_secure() { OF_THIS_HOST } else { PLAIN };
-    AppendHeaders(vec![cookie(name, token, own, GUEST_TTL)])
+pub(crate) fn of(token: &str, origins: &Origins, age: Duration) -> SetCookies {
+    let name = if origins.own().is_secure() { OF_THIS_HOST } else { PLAIN };
+    AppendHeaders(vec![cookie(name, token, origins, age)])
 }
 
 /// Cookies that remove the token from a browser, for each name that this server may have set.
-pub(crate) fn none(own: &Origin) -> SetCookies {
-    let names = [PLAIN].into_iter().chain(own.is_secure().then_some(OF_THIS_HOST));
-    AppendHeaders(names.map(|name| cookie(name, "", own, Duration::ZERO)).collect())
+pub(crate) fn none(origins: &Origins) -> SetCookies {
+    let names = [PLAIN].into_iter().chain(origins.own().is_secure().then_some(OF_THIS_HOST));
+    AppendHeaders(names.map(|name| cookie(name, "", origins, Duration::ZERO)).collect())
 }
 
-fn cookie(name: &str, value: &str, own: &Origin, age: Duration) -> (HeaderName, String) {
-    let (secure, age) = (if own.is_secure() { "; Secure" } else { "" }, age.as_secs());
-    (SET_COOKIE, format!("{name}={value}; HttpOnly; SameSite=Lax{secure}; Path=/; Max-Age={age}"))
+/// Where pages of another site show Galley's in a frame, the cookie belongs to the frame under that site
+/// (`Partitioned`, CHIPS). The check of `Origin` replaces `SameSite` there.
+fn cookie(name: &str, value: &str, origins: &Origins, age: Duration) -> (HeaderName, String) {
+    let scope = match (origins.own().is_secure(), origins.frames()) {
+        (false, _) => "SameSite=Lax",
+        (true, []) => "SameSite=Lax; Secure",
+        (true, _) => "SameSite=None; Secure; Partitioned",
+    };
+    let age = age.as_secs();
+    (SET_COOKIE, format!("{name}={value}; HttpOnly; {scope}; Path=/; Max-Age={age}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::http::auth::tokens::GUEST_TTL;
+    use crate::http::origin::Origin;
+
     use super::*;
 
     fn found(cookies: &[&str], is_secure: bool) -> Result<Option<(String, bool)>, TokenRefused> {
@@ -109,7 +119,7 @@ mod tests {
     #[test]
     fn a_cookie_is_set_for_every_path_of_this_host_and_hidden_from_scripts() {
         let [plain, secure] = ["http://galley.example", "https://galley.example"]
-            .map(|origin| Origin::parse(origin).expect("an origin"));
+            .map(|origin| Origins::exactly(Origin::parse(origin).expect("an origin")));
         let texts = |cookies: SetCookies| -> Vec<String> {
             cookies.0.into_iter().map(|(name, text)| format!("{name}: {text}")).collect()
         };
@@ -117,13 +127,22 @@ mod tests {
         let https = "HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age";
         let age = GUEST_TTL.as_secs();
         let set = format!("set-cookie: galley_token=a.b; {http}={age}");
-        assert_eq!(texts(of_guest("a.b", &plain)), [set]);
+        assert_eq!(texts(of("a.b", &plain, GUEST_TTL)), [set]);
         let set = format!("set-cookie: __Host-galley_token=a.b; {https}={age}");
-        assert_eq!(texts(of_guest("a.b", &secure)), [set]);
+        assert_eq!(texts(of("a.b", &secure, GUEST_TTL)), [set]);
         assert_eq!(texts(none(&plain)), [format!("set-cookie: galley_token=; {http}=0")]);
         let removed = ["galley_token", "__Host-galley_token"];
         let removed = removed.map(|name| format!("set-cookie: {name}=; {https}=0"));
         assert_eq!(texts(none(&secure)), removed);
+        let host = [Origin::parse("https://app.example").expect("an origin")];
+        let framed = secure.with_host(&[], &host);
+        let set = "HttpOnly; SameSite=None; Secure; Partitioned; Path=/; Max-Age=60";
+        let minute = Duration::from_secs(60);
+        assert_eq!(
+            texts(of("a.b", &framed, minute)),
+            [format!("set-cookie: __Host-galley_token=a.b; {set}")]
+        );
+        assert!(texts(none(&framed)).iter().all(|text| text.contains("; Partitioned;")));
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(crate) fn welcome(
 ) -> Result<Response, ApiError> {
     let signed = sign(tokens, user)?;
     let body = Welcome::of(user, &signed);
-    let cookies = cookie::of_guest(&signed.token, origins.own());
+    let cookies = cookie::of(&signed.token, origins, GUEST_TTL);
     Ok((status, cookies, Json(body)).into_response())
 }
 
@@ -116,7 +116,8 @@ where
         return Err(ApiError::GuestsOff);
     }
     // The check prevents another site from signing its visitors in under an account of its choice.
-    if Origins::from_ref(state).check(&parts.headers) == OriginCheck::Foreign {
+    let origin = Origins::from_ref(state).check(&parts.headers);
+    if matches!(origin, OriginCheck::Allowed | OriginCheck::Foreign) {
         return Err(ApiError::ForeignOrigin);
     }
     Ok(())
@@ -186,7 +187,7 @@ async fn present(
     let is_old =
         is_past_its_half(&caller.identity, Utc::now()) || stored.name != caller.user().name;
     if caller.by == CredentialSource::Cookie && is_old {
-        cookies = cookie::of_guest(&sign(tokens, &stored)?.token, origins.own());
+        cookies = cookie::of(&sign(tokens, &stored)?.token, origins, GUEST_TTL);
     }
     Ok((cookies, MeBody { user: stored, guest_requests }))
 }
@@ -215,7 +216,7 @@ pub(crate) async fn change(
     let signed = sign(&tokens, &user)?;
     let welcome = Welcome::of(&user, &signed);
     let body = Renamed { me: MeBody { user: user.clone(), guest_requests }, welcome };
-    Ok((cookie::of_guest(&signed.token, origins.own()), Json(body)).into_response())
+    Ok((cookie::of(&signed.token, &origins, GUEST_TTL), Json(body)).into_response())
 }
 
 /// `POST /api/auth/leave`: removes the token from the browser.
@@ -230,7 +231,7 @@ pub(crate) async fn leave(
     caller: Caller,
 ) -> Response {
     log.signed_out(&caller.user().id, peer.map_or_else(Peer::default, |Extension(peer)| peer));
-    (StatusCode::NO_CONTENT, cookie::none(origins.own())).into_response()
+    (StatusCode::NO_CONTENT, cookie::none(&origins)).into_response()
 }
 
 /// The server renews only a guest's token. An administrator's token, or one of a host application, ends

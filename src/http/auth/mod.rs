@@ -1,9 +1,10 @@
 //! Authentication: [`tokens`] verifies access tokens, [`credential`] reads the credential of a
-//! request, [`caller`] demands the rights that it grants, [`cookie`] stores it in a browser, and
-//! [`guest`] signs guests in and out.
+//! request, [`caller`] demands the rights that it grants, [`cookie`] stores it in a browser,
+//! [`guest`] signs guests in and out, and [`session`] exchanges a host's token for a cookie.
 
 pub mod caller;
 pub(crate) mod cookie;
 pub mod credential;
 pub(crate) mod guest;
+pub(crate) mod session;
 pub mod tokens;

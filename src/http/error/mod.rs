@@ -101,6 +101,12 @@ pub enum ApiError {
     /// A user of the host application asked for a code for another device.
     #[error("sign in on the other device as you did here")]
     NotAGuest,
+    /// A session is exchanged for the token of a header, which no browser adds by itself.
+    #[error("send the token as Authorization: Bearer; a cookie is a session already")]
+    NeedsBearer,
+    /// A guest's own token is the session.
+    #[error("a guest has a session already; sign in with a token of the host application")]
+    GuestSession,
     /// `If-Match` names a version that never existed.
     #[error("the tag in If-Match is not one of this resource's")]
     UnknownTag,
@@ -154,6 +160,8 @@ impl ApiError {
             Self::NameFromHost => {
                 (Is::FORBIDDEN, "name-from-host", "The name comes from elsewhere")
             }
+            Self::NeedsBearer => (Is::FORBIDDEN, "bearer-required", "A bearer token is required"),
+            Self::GuestSession => (Is::CONFLICT, "guest-session", "A guest has a session"),
             Self::NotAGuest => (Is::FORBIDDEN, "not-a-guest", "Not a guest"),
             Self::UnknownTag => PRECONDITION_FAILED,
             Self::TooManyRequests { .. } => {

@@ -1,8 +1,7 @@
 //! The websocket: `GET /ws/share-links/{id}/{role}` (`src/http/PROTOCOL.md`, *The websocket*).
 //!
 //! A refusal is a close code after the handshake, because a browser hides the cause of a failed
-//! handshake from the page. The only exception is a foreign `Origin`: the server gives that page no
-//! socket.
+//! handshake from the page. A page of a foreign origin learns nothing more: its credential is not read.
 
 pub(super) mod inbound;
 mod params;
@@ -118,22 +117,23 @@ pub(crate) fn open(
     let query: HashMap<_, _> = pairs.into_iter().collect();
     let origin = origins.check(headers);
     let by_cookie = matches!(&presented, Credential::Person { by: CredentialSource::Cookie, .. });
-    match origin {
-        OriginCheck::Ours => {}
-        OriginCheck::Missing if !by_cookie || query.contains_key("token") => {}
-        OriginCheck::Missing | OriginCheck::Foreign => {
-            security_log.origin_refused(headers.get(ORIGIN), origins, peer);
-            metrics::counter!("galley_seat_denials_total", "reason" => "foreign-origin")
-                .increment(1);
-            return Err(ApiError::ForeignOrigin);
-        }
+    let is_foreign = match origin {
+        OriginCheck::Ours => false,
+        OriginCheck::Missing | OriginCheck::Allowed => by_cookie && !query.contains_key("token"),
+        OriginCheck::Foreign => true,
+    };
+    if is_foreign {
+        security_log.origin_refused(headers.get(ORIGIN), origins, peer);
     }
     let log = |cause| security_log.token_refused(cause, peer);
     if !inbound.is_at_end() {
         let rule = "a client waits for the answer before it sends frames";
         return Err(ApiError::Malformed(rule.to_owned()));
     }
-    let identity = identify(tokens, presented, &query, log);
+    let identity = match is_foreign {
+        true => Err(Close::Forbidden("foreign-origin")),
+        false => identify(tokens, presented, &query, log),
+    };
     let user = identity.as_ref().ok().map(|identity| &identity.user.id);
     let may_join = limiter.may_join(user, peer);
     let of_socket = Box::new(SocketLog {

@@ -59,7 +59,7 @@ struct LinkBody {
 impl AddressBody {
     fn new(reachable: &Reachable, origins: &Origins) -> Self {
         let token = reachable.token.as_str().to_owned();
-        let url = format!("{}/#ask={token}", origins.own());
+        let url = format!("{}/#ask={token}", origins.page());
         let handle = reachable.handle.as_ref().map(ToString::to_string);
         Self { handle, link: LinkBody { token, url } }
     }

@@ -20,7 +20,7 @@ import { WebhooksSection } from "./webhooks.js"
 const READ_EVERY = 2_000
 const TOKEN = "galley.admin-token"
 
-/** @typedef {api.HeldSeat} HeldSeat */
+/** @typedef {api.HeldSeat & { server?: string }} HeldSeat */
 
 /**
  * The columns: what they are called, what they are sorted by, what they show.
@@ -37,7 +37,7 @@ const columns = [
   { name: "admin.since", by: (seat) => seat.since ?? "", text: ({ since }) => agoOf(since), title: ({ since }) => (since ? when(since) : "") },
   { name: "admin.seen", by: (seat) => seat.last_seen ?? "", text: (seat) => agoOf(seat.last_seen) },
   { name: "admin.ttl", by: (seat) => seat.ttl_ms ?? Infinity, text: ttlOf, kind: "number", sign: ttlSign },
-  { name: "admin.node", by: (seat) => seat.node ?? "", text: (seat) => seat.node ?? "–", kind: "id" },
+  { name: "admin.node", by: (seat) => seat.server ?? "", text: (seat) => seat.server ?? "", title: (seat) => seat.node ?? "", kind: "id" },
   { name: "admin.fence", by: (seat) => seat.fence ?? 0, text: (seat) => String(seat.fence ?? "–"), kind: "number" },
 ]
 
@@ -222,7 +222,7 @@ class AdminPage {
       const { sessions, nodes } = seats
       this.#held = nodes.reduce((sum, node) => sum + node.sessions, 0)
       sessionStorage.setItem(TOKEN, token)
-      this.#seats = sessions
+      this.#seats = sessions.map((seat) => ({ ...seat, server: nodes.find((node) => node.id === seat.node)?.name ?? seat.node ?? "–" }))
       this.#nodes = nodes.length
       this.#readAt = new Date(now())
       if (byId("seats").hidden) {

@@ -372,7 +372,7 @@ export const setSeen = (link, change, { keepalive = false } = {}) =>
 /** Hands the text over. @param {string} link @param {Role} to @returns {Promise<{ turn: Turn }>} */
 export const handOver = (link, to) => call("POST", `/api/share-links/${encode(link)}/turn`, { body: { to } })
 
-/** @param {string} bearer @param {AbortSignal} signal @param {string} [cursor] @returns {Promise<{ sessions: HeldSeat[], nodes: { sessions: number }[], next_cursor: string | null }>} */
+/** @param {string} bearer @param {AbortSignal} signal @param {string} [cursor] @returns {Promise<{ sessions: HeldSeat[], nodes: { id: string, name: string | null, sessions: number }[], next_cursor: string | null }>} */
 export const heldSeats = (bearer, signal, cursor = "") => call("GET", `/api/admin/sessions${cursor && `?cursor=${encode(cursor)}`}`, { bearer, signal })
 
 /** Why a session holds its seat. @param {string} bearer @param {string} session @returns {Promise<SeatDetails>} */

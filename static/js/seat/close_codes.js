@@ -30,7 +30,7 @@ export function lossReason(code, reason) {
   if (code === 4401) return "signin"
   // The page had the role when it opened: its writer has changed the reviewer since.
   if (code === 4403 && reason === "not-your-role") return "replaced"
-  if (code === 4403) return "role"
+  if (code === 4403) return reason === "foreign-origin" ? "origin" : "role"
   if (code === 4404) return "revoked"
   if (code === 4411) return "idle"
   if (code === 4413) return "too-large"

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use crate::server::many_servers::Cluster;
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::time;
@@ -23,11 +24,16 @@ pub(crate) async fn sessions(server: &Server, query: &str) -> Value {
 
 #[tokio::test]
 async fn every_held_seat_of_the_cluster_is_listed_on_each_server() {
-    let cluster = Cluster::start().await;
+    let cluster = Cluster::with(&[("SERVER__NAME", "galley-1")]).await;
     let desk = cluster.one.desk("text").await;
     let _writer = cluster.one.writer(&desk).await;
     let _reviewer = cluster.two.reviewer(&desk).await;
     for server in [&cluster.one, &cluster.two] {
+        until("both names", async || {
+            let nodes = sessions(server, "").await["nodes"].clone();
+            nodes[0]["name"] == "galley-1" && nodes[1]["name"] == "galley-1"
+        })
+        .await;
         let listed = sessions(server, "").await;
         let rows = listed["sessions"].as_array().expect("a list");
         assert_eq!(rows.len(), 2, "{listed}");

@@ -341,7 +341,7 @@ async fn a_websocket_from_another_origin_leaves_one_warning() {
         let request = request.header("Connection", "Upgrade").header("Upgrade", "websocket");
         let request = request.header("Sec-WebSocket-Version", "13");
         let request = request.header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
-        assert_eq!(request.send().await.expect("an answer").status(), 403);
+        assert_eq!(request.send().await.expect("an answer").status(), 101);
     }
     let log = server.log();
     let lines = log.lines().filter(|line| line.contains("from another origin was refused"));

@@ -211,6 +211,7 @@ async fn with_json_logs_each_line_names_the_server_and_the_warning_about_files_f
     let mut command = Command::new("sh");
     command.current_dir(folder.path()).args(["-c", few_files, env!("CARGO_BIN_EXE_galley")]);
     command.env("GALLEY_SERVER__LISTEN", "127.0.0.1:0").env("GALLEY_LOG__FORMAT", "json");
+    command.env("GALLEY_SERVER__NAME", "galley-1");
     let _server = command.kill_on_drop(true).spawn().expect("the binary");
     let warning = "fewer files than limits.connections needs";
     let written = || std::fs::read_to_string(folder.path().join("lines")).unwrap_or_default();
@@ -225,7 +226,8 @@ async fn with_json_logs_each_line_names_the_server_and_the_warning_about_files_f
     assert!(open.starts_with("http://127.0.0.1:"), "{open}");
     let node = lines[ready]["node"].as_str().expect("a server");
     assert!(node.starts_with("node_"), "{node}");
-    assert!(lines.iter().all(|line| line["node"] == node), "{lines:?}");
+    let names_it = |line: &Value| line["node"] == node && line["server"] == "galley-1";
+    assert!(lines.iter().all(names_it), "{lines:?}");
 }
 
 /// Goal (W1): the log warns the operator that other users of the host can read the texts. A new file is

@@ -33,9 +33,11 @@ async fn each_event_of_a_seat_and_its_renewal_is_counted_once() {
     // Released, and handed over.
     let second = server.claim_seat(&desk, "writer", "events=1&wait=60").await;
     second.event("seat.waiting").await;
+    server.has("galley_seats_waited_for{role=\"writer\"}", 1).await;
     first.leave().await;
     second.event("seat.granted").await;
     server.has("galley_seat_handover_seconds_count", 1).await;
+    server.has("galley_seats_waited_for{role=\"writer\"}", 0).await;
     server.has(&claims("granted"), 2).await;
     server.has("galley_seat_wait_seconds_count", 3).await;
     server.has(holds, 1).await;

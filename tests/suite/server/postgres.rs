@@ -71,6 +71,9 @@ async fn g7_text_that_a_killed_server_saved_in_postgresql_is_on_the_other() {
     }
     reviewer.reads(&text).await;
     writer.saved().await;
+    let idle = "galley_database_connections{state=\"idle\"}";
+    until("an idle connection", async || cluster.one.metric(idle).await > Some(0.0)).await;
+    cluster.one.has("galley_database_waiting", 0).await;
     cluster.one.kill().await;
     drop(writer);
 

@@ -64,6 +64,9 @@ async fn a_server_that_was_ready_stays_routable_without_redis() {
     degraded(&server, Value::Null).await;
     redis.stop().await;
     let remedy = degraded(&server, json!(["locks"])).await;
+    for (part, value) in [("locks", 0), ("storage", 1), ("server", 1)] {
+        server.has(&format!("galley_ready{{part=\"{part}\"}}"), value).await;
+    }
     let remedy = remedy.as_str().expect("a line for the operator");
     assert!(remedy.starts_with("locks: Redis does not answer"), "{remedy}");
     assert!(!remedy.contains("127.0.0.1") && remedy.lines().count() == 1, "{remedy}");

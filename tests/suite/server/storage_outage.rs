@@ -257,10 +257,13 @@ async fn is_full_and_then_not(
     reviewer.reads(&format!("{before}typed without space")).await;
     writer.append(", and more");
     stays_saved_to(writer, saved_before).await;
+    let unsaved = "galley_unsaved_bytes";
+    until("unsaved bytes", async || server.metric(unsaved).await > Some(0.0)).await;
     free.await;
     writer.saved().await;
     becomes(server, 200).await;
     assert_eq!(server.metric(full).await, Some(0.0));
+    server.has(unsaved, 0).await;
     let whole = "typed without space, and more".to_owned();
     assert_eq!(server.text(&desk.writer, &desk.document).await, format!("{before}{whole}"));
     whole

@@ -92,6 +92,11 @@ impl Room {
         self.lock().unsaved_bytes == 0 || self.retired.is_cancelled()
     }
 
+    /// Of updates that the database has not committed.
+    pub(crate) fn unsaved_bytes(&self) -> usize {
+        self.lock().unsaved_bytes
+    }
+
     /// False after a time-out.
     pub async fn flushed_within(&self, limit: Duration) -> bool {
         timeout(limit, self.flushed()).await.is_ok()

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use metrics::gauge;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -17,6 +18,7 @@ use tokio::time::{Instant, timeout};
 use crate::storage::error::StorageError;
 use crate::storage::postgres::parameters::Parameters;
 use crate::storage::tx_error::TxError;
+use crate::telemetry::counted::Counted;
 
 /// The bound of opening a connection, with TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -41,6 +43,7 @@ struct Shared {
 
 struct Idle {
     connection: PgConnection,
+    _counted: Counted,
     since: Instant,
 }
 
@@ -50,6 +53,7 @@ pub(crate) struct PooledConn {
     is_new: bool,
     shared: Arc<Shared>,
     _permit: OwnedSemaphorePermit,
+    _counted: Counted,
 }
 
 impl fmt::Debug for Connections {
@@ -75,20 +79,23 @@ impl Connections {
 
     /// Takes a connection, which may turn out to be dead. Cancel safe.
     pub(crate) async fn take(&self) -> Result<PooledConn, TxError> {
+        let waiting = Counted::new(gauge!("galley_database_waiting"));
         let permit = timeout(PERMIT_TIMEOUT, Arc::clone(&self.0.permits).acquire_owned()).await;
         let _permit = permit
             .map_err(|_late| unavailable("all connections to the database are in use"))?
             .map_err(|_closed| unavailable("the storage is closed"))?;
+        drop(waiting);
         let shared = Arc::clone(&self.0);
+        let _counted = counted("in_use");
         if let Some(connection) = self.0.idle_one() {
-            return Ok(PooledConn { connection, is_new: false, shared, _permit });
+            return Ok(PooledConn { connection, is_new: false, shared, _permit, _counted });
         }
         let connecting = timeout(CONNECT_TIMEOUT, self.0.parameters.connect()).await;
         let connected = connecting.map_err(|_late| unavailable("connecting timed out"))?;
         // An immediate retry would not help: not `Lost`.
         let connection = connected.map_err(StorageError::from)?;
         shared.is_reconnected.store(true, Ordering::Release);
-        Ok(PooledConn { connection, is_new: true, shared, _permit })
+        Ok(PooledConn { connection, is_new: true, shared, _permit, _counted })
     }
 
     /// Takes a connection, and begins a transaction with `begin`. Cancel safe.
@@ -156,10 +163,15 @@ impl PooledConn {
         if matches!(outcome, Err(TxError::Lost(_))) {
             shared.idle().clear();
         } else if !shared.permits.is_closed() {
-            shared.idle().push(Idle { connection, since: Instant::now() });
+            let since = Instant::now();
+            shared.idle().push(Idle { connection, _counted: counted("idle"), since });
         }
         outcome
     }
+}
+
+fn counted(state: &'static str) -> Counted {
+    Counted::new(gauge!("galley_database_connections", "state" => state))
 }
 
 fn unavailable(why: &str) -> TxError {

@@ -152,6 +152,7 @@ export const en = {
   "state.lost.signin": "You've been signed out.",
   "state.lost.replaced": "The writer has changed the reviewer, so you no longer review this document. Your comments stay.",
   "state.lost.role": "You no longer have this role.",
+  "state.lost.origin": "The server does not accept this from the address in your browser. Open the page by its public address.",
   "state.lost.malformed": "The server and this page did not understand each other. Reload the page.",
   "state.lost.reset": "The server could not store what it had shown. Reload the page to see the text as it is stored.",
   "state.lost.safe": "Everything you wrote is saved.",

@@ -153,6 +153,7 @@ export const ko = {
   "state.lost.signin": "로그인이 만료되었습니다.",
   "state.lost.replaced": "작성자가 검토자를 바꾸어 이 문서를 더 검토할 수 없습니다. 남기신 의견은 그대로 있습니다.",
   "state.lost.role": "더 이상 이 역할로 쓸 수 없습니다.",
+  "state.lost.origin": "지금 주소로 보낸 요청은 서버가 받지 않습니다. 공개된 주소로 페이지를 열어 주세요.",
   "state.lost.malformed": "서버와 화면이 서로 맞지 않습니다. 새로고침해 주세요.",
   "state.lost.reset": "화면에 보인 글을 서버가 저장하지 못했습니다. 새로고침하면 저장된 글이 보입니다.",
   "state.lost.safe": "쓰신 내용은 모두 저장되어 있습니다.",
