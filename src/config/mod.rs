@@ -25,7 +25,6 @@ use serde::{Deserialize, Serialize};
 use crate::config::sources::Source;
 use crate::domain::lease::LeaseTerms;
 use crate::exports::settings::ExportSettings;
-use crate::http::assets::Assets;
 use crate::http::host::Proxies;
 use crate::http::origin::Origin;
 use crate::push::settings::PushSettings;
@@ -83,6 +82,13 @@ pub struct ServerSettings {
     pub trusted_proxies: Proxies,
     pub drain: Lasting<0, { 10 * MINUTE }>,
     pub assets: Assets,
+}
+
+/// The pages are in the program. The setting has had another value, so its files and variables exist.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Assets {
+    Bundle,
 }
 
 #[derive(Clone, Deserialize, Serialize)]

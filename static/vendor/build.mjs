@@ -6,6 +6,7 @@
  *
  *     cd tests && npm ci && node ../static/vendor/build.mjs          # write the files
  *     cd tests && npm ci && node ../static/vendor/build.mjs --check  # compare them; exit 1 if one differs
+ *     cd tests && npm ci && node ../static/vendor/build.mjs --watch  # serve the sources: watch.mjs
  *
  * Run this script after a change in `static` or of a version in `tests/package.json`, and commit its output.
  * The same sources produce the same bytes. A file is named after the hash of its content, so a cache may
@@ -199,8 +200,12 @@ function outdated(files) {
   return readdirSync(here).filter((file) => HASHED.test(file) && !(file in files))
 }
 
-const files = await build()
-if (process.argv.includes("--check")) {
+const [, , option, upstream = "http://127.0.0.1:8080", port = "8081"] = process.argv
+const files = option === "--watch" ? {} : await build()
+if (option === "--watch") {
+  const { serve } = await import("./watch.mjs")
+  serve(pageFiles, { ...PAGES, ...PLAIN }, upstream, Number(port))
+} else if (option === "--check") {
   const differs = Object.entries(files).filter(([path, text]) => {
     try {
       return readFileSync(join(here, path), "utf8") !== text
