@@ -80,9 +80,10 @@ const packagesByPage = {
       if (all) imports.set(all, `import * as ${all} from "${path}";`)
       for (const name of words(list)) imports.set(name, `import { ${name} } from "${path}";`)
     }
-    build.onLoad({ filter: /[\\/]static[\\/]js[\\/].*\.js$/ }, (/** @type {{ path: string }} */ { path }) => ({
-      contents: readFileSync(path, "utf8").replace(/^import \{([^}]+)\} from "[^"]*\/lib\/vendor\.js"/gm, (_, list) =>
-        words(list).map((name) => imports.get(name)).join(" ")),
+    build.onLoad({ filter: /[\\/]static[\\/]js[\\/].*\.[jt]s$/ }, (/** @type {{ path: string }} */ { path }) => ({
+      contents: readFileSync(path, "utf8").replace(/^import \{([^}]+)\} from "[^"]*\/lib\/vendor\.[jt]s"/gm, (_, list) =>
+        words(list.replaceAll(/\btype \w+/g, "")).map((name) => imports.get(name)).join(" ")),
+      loader: path.endsWith(".ts") ? "ts" : "js",
     }))
   },
 }
@@ -92,7 +93,7 @@ const words = (list) => list?.match(/\w+/g) ?? []
 
 /** The files of the pages by their names, and the tags of each page. */
 async function pageFiles() {
-  const entries = Object.fromEntries(Object.keys(PAGES).map((page) => [page, `../js/${page}/main.js`]))
+  const entries = Object.fromEntries(Object.keys(PAGES).map((page) => [page, `../js/${page}/main`]))
   const { texts, outputs } = await bundle(entries, { format: "esm", splitting: true, plugins: [packagesByPage] })
   const files = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, `/* See LICENSES.txt. */\n${text}`]))
   const add = (/** @type {string} */ name, /** @type {string} */ text, /** @type {string} */ end) => {
@@ -104,7 +105,7 @@ async function pageFiles() {
     (await esbuild.transform(text, { charset: "utf8", legalComments: "none", loader, minify: true })).code
   const languages = Object.keys(files).filter((file) => /^(en|ko)-/.test(file)).sort()
   const data = languages.map((file) => ` data-${file.slice(0, 2)}='/vendor/${file}'`).join("")
-  const prePaint = add("pre_paint", await minified(readFileSync(join(root, PRE_PAINT), "utf8"), "js"), ".js")
+  const prePaint = add("pre_paint", await minified(readFileSync(join(root, PRE_PAINT), "utf8"), "ts"), ".js")
   /** @type {Record<string, string>} */
   const tags = {}
   for (const [name, page] of Object.entries({ ...PAGES, ...PLAIN })) {

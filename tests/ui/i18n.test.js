@@ -34,7 +34,7 @@ test("every sentence is used, and every used one exists", () => {
   const files = readdirSync(pages, { recursive: true, encoding: "utf8" })
   const read = (/** @type {string} */ file) => readFileSync(new URL(file, pages), "utf8")
   const said = files
-    .filter((file) => /\.(js|html)$/.test(file) && !/^(vendor|js[\\/]lib[\\/]i18n[\\/])/.test(file))
+    .filter((file) => /\.([jt]s|html)$/.test(file) && !/^(vendor|js[\\/]lib[\\/]i18n[\\/])/.test(file))
     .map(read)
     .join("\n")
   // `state.lost.${why}` uses every sentence with that prefix.
