@@ -4,8 +4,8 @@
 import assert from "node:assert/strict"
 import { afterEach, test } from "node:test"
 
-import { alarmSentence } from "../../static/js/admin/locks.js"
-import { sentence } from "../../static/js/admin/explain.js"
+import { alarmSentence } from "../../static/js/admin/locks.ts"
+import { sentence } from "../../static/js/admin/explain.ts"
 import { i18n } from "../../static/js/lib/i18n.js"
 import { adminEn } from "../../static/js/lib/i18n/admin_en.js"
 import { adminKo } from "../../static/js/lib/i18n/admin_ko.js"

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { afterEach, test } from "node:test"
 
-import { countsSentence, foldRuns, jobSentence, seconds } from "../../static/js/admin/jobs.js"
+import { countsSentence, foldRuns, jobSentence, seconds } from "../../static/js/admin/jobs.ts"
 import { i18n } from "../../static/js/lib/i18n.js"
 import { adminEn } from "../../static/js/lib/i18n/admin_en.js"
 import { adminKo } from "../../static/js/lib/i18n/admin_ko.js"

@@ -1,74 +1,66 @@
-// @ts-check
 /** The jobs of all servers: whether one runs, when the next run is due, and the last runs. Owns one section. */
 
 import { byId, el, isDrawn, svg } from "../lib/dom.js"
 import { clock, i18n, number, t, when } from "../lib/i18n.js"
-import { jobs as readJobs } from "../lib/operations_api.js"
+import { jobs as readJobs, type Job, type JobRun } from "../lib/operations_api.js"
 import { now } from "../lib/server_clock.js"
-import { Section } from "./section.js"
+import { Section } from "./section.ts"
 
-/**
- * @typedef {import("../lib/operations_api.js").Job} Job
- * @typedef {import("../lib/operations_api.js").JobRun} JobRun
- */
-
-const HEADS = /** @type {const} */ ([
+const HEADS = [
   "admin.jobs.started",
   "admin.jobs.duration",
   "admin.jobs.outcome",
   "admin.jobs.counts",
   "admin.node",
-])
+] as const
 /** The values that this page can name. A newer server may have others. */
 const JOBS = ["reminders"]
 const OUTCOMES = ["running", "done", "stopped", "lock-lost", "failed"]
 const COUNTS = ["candidates", "sent", "unsent", "postponed", "present", "spent"]
 
-/** A length of time to some digits. @param {number} ms */
-export function seconds(ms) {
+/** A length of time to some digits. */
+export function seconds(ms: number) {
   const digits = ms < 1_000 ? 2 : ms < 10_000 ? 1 : 0
   const value = new Intl.NumberFormat(i18n.language, { minimumFractionDigits: digits, maximumFractionDigits: digits })
   return t("admin.seconds", { count: value.format(Math.max(0, ms) / 1_000) })
 }
 
-/** @param {string} job */
-const jobName = (job) => (JOBS.includes(job) ? t(`admin.job.${/** @type {"reminders"} */ (job)}`) : job)
+const jobName = (job: string) => (JOBS.includes(job) ? t(`admin.job.${job as "reminders"}`) : job)
 
-/** The effect of a run: each number with its name. @param {Record<string, number>} counts */
-export function countsSentence(counts) {
-  const order = (/** @type {string} */ name) => (COUNTS.includes(name) ? COUNTS.indexOf(name) : COUNTS.length)
+/** The effect of a run: each number with its name. */
+export function countsSentence(counts: Record<string, number>) {
+  const order = (name: string) => (COUNTS.includes(name) ? COUNTS.indexOf(name) : COUNTS.length)
   const parts = Object.entries(counts)
     .filter(([, count]) => count !== 0)
     .sort(([a], [b]) => order(a) - order(b))
     .map(([name, count]) => {
-      const words = COUNTS.includes(name) ? t(`admin.jobs.count.${/** @type {"sent"} */ (name)}`) : name
+      const words = COUNTS.includes(name) ? t(`admin.jobs.count.${name as "sent"}`) : name
       return `${words} ${number(count)}`
     })
   return parts.length === 0 ? t("admin.jobs.counts.none") : parts.join(", ")
 }
 
-/** Whether it runs, and when it runs next. @param {Job} job */
-export function jobSentence({ running, next_at: next, estimate_ms: estimate }) {
+/** Whether it runs, and when it runs next. */
+export function jobSentence({ running, next_at: next, estimate_ms: estimate }: Job) {
   const now = running === null
     ? t("admin.jobs.next", { time: clock(new Date(next), { seconds: true }) })
     : t("admin.jobs.running", { node: running.node, time: clock(new Date(running.since), { seconds: true }) })
   return estimate === null ? now : `${now} ${t("admin.jobs.estimate", { long: seconds(estimate) })}`
 }
 
-/** A state as a shape beside its word: what is wrong has a colour, too. @param {string} state */
-export function stateSign(state) {
+/** A state as a shape beside its word: what is wrong has a colour, too. */
+export function stateSign(state: string) {
   return el("span", { class: "state", "data-state": state, "aria-hidden": "true" })
 }
 
 /**
  * Runs of one server that follow each other with the same outcome and effect, as one.
  *
- * @param {readonly JobRun[]} runs the latest first
+ * @param runs the latest first
  */
-export function foldRuns(runs) {
-  /** @type {JobRun[][]} */
-  const folded = []
-  const keyOf = (/** @type {JobRun} */ { node, outcome, counts }) => JSON.stringify([node, outcome, counts])
+export function foldRuns(runs: readonly JobRun[]) {
+  const folded: JobRun[][] = []
+  const keyOf = ({ node, outcome, counts }: JobRun) => JSON.stringify([node, outcome, counts])
   for (const run of runs) {
     const last = folded.at(-1)
     if (last?.[0] && run.ended_at !== null && keyOf(last[0]) === keyOf(run)) last.push(run)
@@ -77,8 +69,7 @@ export function foldRuns(runs) {
   return folded
 }
 
-/** @extends {Section<{ jobs: Job[] }>} */
-export class JobsSection extends Section {
+export class JobsSection extends Section<{ jobs: Job[] }> {
   constructor() {
     super("admin.jobs.failed", readJobs)
   }
@@ -93,8 +84,7 @@ export class JobsSection extends Section {
     if (focused.startsWith("job-")) document.getElementById(focused)?.focus()
   }
 
-  /** @param {Job} job */
-  #job(job) {
+  #job(job: Job) {
     const name = jobName(job.job)
     const heads = HEADS.map((head) => el("th", { scope: "col", class: head === "admin.jobs.duration" ? "number" : "", text: t(head) }))
     const caption = el("caption", { class: "hidden", text: t("admin.jobs.runs", { name }) })
@@ -105,8 +95,8 @@ export class JobsSection extends Section {
   }
 }
 
-/** The runs at one look, the latest at the right; the table beside it says the same. @param {readonly JobRun[]} runs */
-function sparkline(runs) {
+/** The runs at one look, the latest at the right; the table beside it says the same. */
+function sparkline(runs: readonly JobRun[]) {
   const effects = [...runs].reverse().map(({ outcome, counts }) => ({ outcome, effect: Object.values(counts).reduce((sum, count) => sum + count, 0) }))
   const most = Math.max(1, ...effects.map(({ effect }) => effect))
   const marks = effects.map(({ outcome, effect }, at) => {
@@ -118,19 +108,19 @@ function sparkline(runs) {
   return svg("svg", { class: "runs", viewBox: `0 0 ${runs.length * 7} 24`, width: `${runs.length * 7}`, height: "24", "aria-hidden": "true" }, ...marks)
 }
 
-/** Runs of one minute differ by their seconds. @param {string} start */
-function momentOf(start) {
+/** Runs of one minute differ by their seconds. */
+function momentOf(start: string) {
   const date = new Date(start)
   return date.toDateString() === new Date(now()).toDateString() ? clock(date, { seconds: true }) : when(date)
 }
 
-/** @param {JobRun[]} runs equal ones, the latest first */
-function runRow(runs) {
-  const [{ started_at: start, ended_at: end, node, outcome, counts }] = /** @type {[JobRun]} */ (runs)
+/** @param runs equal ones, the latest first */
+function runRow(runs: JobRun[]) {
+  const [{ started_at: start, ended_at: end, node, outcome, counts }] = runs as [JobRun]
   const duration = end === null ? "–" : seconds(Date.parse(end) - Date.parse(start))
   const first = runs.at(-1)?.started_at ?? start
   const times = 1 < runs.length ? `${number(runs.length)} × ` : ""
-  const shown = OUTCOMES.includes(outcome) ? t(`admin.jobs.outcome.${/** @type {"done"} */ (outcome)}`) : outcome
+  const shown = OUTCOMES.includes(outcome) ? t(`admin.jobs.outcome.${outcome as "done"}`) : outcome
   return el(
     "tr",
     {},

@@ -1,29 +1,20 @@
-// @ts-check
 /** Why a seat is held: a sentence, what it is made of, and who waits. One row below that seat's. */
 
 import { announce } from "../lib/announce.js"
-import { Problem, seatDetails } from "../lib/api.js"
+import { Problem, seatDetails, type SeatDetails } from "../lib/api.js"
 import { el, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { ago, clock, t } from "../lib/i18n.js"
+import { ago, clock, t, type Sentence } from "../lib/i18n.js"
 
-/** @typedef {import("../lib/api.js").SeatDetails} SeatDetails */
-
-/** @param {SeatDetails} details @param {string | null} moment */
-const past = (details, moment) => {
+const past = (details: SeatDetails, moment: string | null) => {
   if (moment !== null) return ago(Date.parse(details.as_of) - Date.parse(moment))
   return t(details.told_by === "redis" ? "admin.why.unknown" : "admin.why.never")
 }
 
-/** @param {string | null} moment */
-const time = (moment) => (moment === null ? "" : clock(new Date(moment), { seconds: true }))
+const time = (moment: string | null) => (moment === null ? "" : clock(new Date(moment), { seconds: true }))
 
-/**
- * The facts below the sentence; an empty one is left out.
- *
- * @type {readonly { name: import("../lib/i18n.js").Sentence, text: (details: SeatDetails) => string }[]}
- */
-const facts = [
+/** The facts below the sentence; an empty one is left out. */
+const facts: readonly { name: Sentence, text: (details: SeatDetails) => string }[] = [
   { name: "admin.why.last-heard", text: (details) => past(details, details.last_heard) },
   { name: "admin.why.last-active", text: (details) => past(details, details.last_active) },
   { name: "admin.why.last-edit", text: (details) => past(details, details.last_edit) },
@@ -35,8 +26,8 @@ const facts = [
   { name: "admin.why.source", text: (details) => t(`admin.why.source.${details.told_by}`) },
 ]
 
-/** The sentence, in the reader's language. @param {SeatDetails} details */
-export function sentence(details) {
+/** The sentence, in the reader's language. */
+export function sentence(details: SeatDetails) {
   const variant = details.told_by === "redis" ? "redis" : details.state
   return t(`admin.why.${variant}`, {
     name: details.user?.name ?? "–",
@@ -48,22 +39,23 @@ export function sentence(details) {
 }
 
 export class Explanation {
+  declare session: string
+  declare row
   #sentence = el("p", {})
   #facts = el("dl", { class: "facts" })
-  /** @type {SeatDetails | null} */
-  #details = null
+  #details: SeatDetails | null = null
   #announced = false
 
-  /** @param {string} id of the row @param {string} session @param {number} columns */
-  constructor(id, session, columns) {
+  /** @param id of the row */
+  constructor(id: string, session: string, columns: number) {
     this.session = session
     const inside = el("div", { class: "inside" }, this.#sentence, this.#facts)
     this.row = el("tr", { id, class: "panel" }, el("td", { colspan: String(columns) }, inside))
     this.#sentence.textContent = t("admin.why.loading")
   }
 
-  /** Asks again. @param {string} token */
-  async read(token) {
+  /** Asks again. */
+  async read(token: string) {
     try {
       this.#details = await seatDetails(token, this.session)
       this.draw()
@@ -92,8 +84,8 @@ export class Explanation {
     for (const [at, value] of [...this.#facts.querySelectorAll("dd")].entries()) write(value, rows[at]?.text ?? "")
   }
 
-  /** Said aloud once; what changes later is there to be read. @param {string} text */
-  #setSentence(text) {
+  /** Said aloud once; what changes later is there to be read. */
+  #setSentence(text: string) {
     write(this.#sentence, text)
     if (!this.#announced) announce(text)
     this.#announced = true

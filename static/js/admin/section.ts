@@ -1,4 +1,3 @@
-// @ts-check
 /** A part of the operations page that is read now and then, and keeps what it has while a read fails. */
 
 import { errorText } from "../lib/error_text.js"
@@ -7,27 +6,27 @@ import { t } from "../lib/i18n.js"
 /** Least time between two reads, in ms. */
 const READ_EVERY = 10_000
 
-/** @template T */
-export class Section {
-  /** `null`: not read, or not there. @type {T | null} */
-  found = null
-  /** Why it is old; said anew in another language. @type {() => string} */
-  why = () => ""
+export class Section<T> {
+  declare failed: "admin.jobs.failed" | "admin.plots.failed" | "admin.webhooks.failed"
+  declare query: (bearer: string, signal: AbortSignal) => Promise<T | null>
+  /** `null`: not read, or not there. */
+  found: T | null = null
+  /** Why it is old; said anew in another language. */
+  why: () => string = () => ""
   token = ""
   #readAt = -Infinity
   #reads = 0
 
-  /**
-   * @param {"admin.jobs.failed" | "admin.plots.failed" | "admin.webhooks.failed"} failed
-   * @param {(bearer: string, signal: AbortSignal) => Promise<T | null>} query
-   */
-  constructor(failed, query) {
+  constructor(
+    failed: "admin.jobs.failed" | "admin.plots.failed" | "admin.webhooks.failed",
+    query: (bearer: string, signal: AbortSignal) => Promise<T | null>,
+  ) {
     this.failed = failed
     this.query = query
   }
 
-  /** Reads it, if the last read is old. @param {string} token @param {AbortSignal} signal */
-  async read(token, signal) {
+  /** Reads it, if the last read is old. */
+  async read(token: string, signal: AbortSignal) {
     if (performance.now() - this.#readAt < READ_EVERY) return
     this.token = token
     await this.readNow(signal)

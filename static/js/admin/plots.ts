@@ -1,32 +1,24 @@
-// @ts-check
 /** The last hour of all servers as three plots, readable without colour. Owns one section. */
 
 import { byId, el, svg, write } from "../lib/dom.js"
 import { clock, number, t } from "../lib/i18n.js"
-import { series as readSeries } from "../lib/operations_api.js"
-import { Section } from "./section.js"
+import { series as readSeries, type Series } from "../lib/operations_api.js"
+import { Section } from "./section.ts"
 
-/** @typedef {import("../lib/operations_api.js").Series} Series */
-
-const PLOTS = /** @type {const} */ (["seats", "edits", "renewal_p99_ms"])
+const PLOTS = ["seats", "edits", "renewal_p99_ms"] as const
 /** The field of the line, in units of the view box. */
 const [WIDTH, HEIGHT, TOP, BASE] = [326, 96, 18, 78]
 
-/** The least of 1, 2, 4, 6, 10, 20, … that is not below `most`: even, so that its half is a number, too. @param {number} most */
-export function scaleTop(most) {
+/** The least of 1, 2, 4, 6, 10, 20, … that is not below `most`: even, so that its half is a number, too. */
+export function scaleTop(most: number) {
   const power = 10 ** Math.floor(Math.log10(Math.max(most, 2)))
   return [1, 2, 4, 6, 10].map((step) => step * power).find((top) => most <= top && top % 2 === 0) ?? 10 * power
 }
 
-/**
- * The path of the line and that of the area below it; each run of minutes with a value is a part of its own.
- *
- * @param {readonly (number | null)[]} values
- * @param {number} top
- */
-export function paths(values, top) {
-  const x = (/** @type {number} */ at) => ((at * WIDTH) / (values.length - 1)).toFixed(1)
-  const y = (/** @type {number} */ value) => (BASE - (value * (BASE - TOP)) / top).toFixed(1)
+/** The path of the line and that of the area below it; each run of minutes with a value is a part of its own. */
+export function paths(values: readonly (number | null)[], top: number) {
+  const x = (at: number) => ((at * WIDTH) / (values.length - 1)).toFixed(1)
+  const y = (value: number) => (BASE - (value * (BASE - TOP)) / top).toFixed(1)
   let [line, area] = ["", ""]
   for (let at = 0; at < values.length; at += 1) {
     const from = at
@@ -40,8 +32,7 @@ export function paths(values, top) {
   return { line, area }
 }
 
-/** @extends {Section<Series>} */
-export class Plots extends Section {
+export class Plots extends Section<Series> {
   constructor() {
     super("admin.plots.failed", readSeries)
   }
@@ -56,11 +47,10 @@ export class Plots extends Section {
   }
 }
 
-/** @param {typeof PLOTS[number]} name @param {Series} series */
-function figure(name, series) {
+function figure(name: typeof PLOTS[number], series: Series) {
   const values = series[name]
-  const of = (/** @type {number} */ value) => t(`admin.plots.${name}.value`, { count: number(name === "renewal_p99_ms" ? Math.round(value * 10) / 10 : value) })
-  const time = (/** @type {number} */ at) => clock(new Date(series.minutes[at] ?? 0))
+  const of = (value: number) => t(`admin.plots.${name}.value`, { count: number(name === "renewal_p99_ms" ? Math.round(value * 10) / 10 : value) })
+  const time = (at: number) => clock(new Date(series.minutes[at] ?? 0))
   const drawn = values.filter((value) => value !== null)
   // The newest minute has not ended: its edits are still counted.
   const latest = (name === "edits" ? values.at(-2) : undefined) ?? values.at(-1) ?? null
@@ -80,8 +70,7 @@ function figure(name, series) {
   )
 }
 
-/** @param {readonly (number | null)[]} values @param {(at: number) => string} time */
-function lines(values, time) {
+function lines(values: readonly (number | null)[], time: (at: number) => string) {
   const top = scaleTop(Math.max(0, ...values.filter((value) => value !== null)))
   const { line, area } = paths(values, top)
   const grid = [0, 0.5, 1].flatMap((part) => {
@@ -90,7 +79,7 @@ function lines(values, time) {
   })
   const latest = values.at(-1) ?? null
   const end = latest === null ? [] : [svg("circle", { class: "run-done", cx: String(WIDTH), cy: String(BASE - (latest * (BASE - TOP)) / top), r: "2.5" })]
-  const times = /** @type {const} */ ([[0, "start"], [30, "middle"], [59, "end"]])
+  const times = [[0, "start"], [30, "middle"], [59, "end"]] as const
   return [
     ...grid,
     svg("path", { class: "plot-area", d: area }),
@@ -100,8 +89,7 @@ function lines(values, time) {
   ]
 }
 
-/** @param {number} x @param {number} y @param {string} anchor @param {string} text */
-function words(x, y, anchor, text) {
+function words(x: number, y: number, anchor: string, text: string) {
   const element = svg("text", { class: "plot-tick", x: String(x), y: String(y), "text-anchor": anchor })
   element.textContent = text
   return element

@@ -1,4 +1,3 @@
-// @ts-check
 /** Where `admin.html` begins: the held seats of the cluster and why they are held, and locks by class, live. */
 
 import { Menu } from "../desk/menu.js"
@@ -8,28 +7,29 @@ import { confirm } from "../lib/confirm.js"
 import { button, byId, el, fillMeter, initial, meter, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { showFailures } from "../lib/failures.js"
-import { ago, clock, i18n, number, t, when } from "../lib/i18n.js"
+import { ago, clock, i18n, number, t, when, type Sentence } from "../lib/i18n.js"
 import { now } from "../lib/server_clock.js"
-import { Explanation } from "./explain.js"
-import { JobsSection, stateSign } from "./jobs.js"
-import { Locks } from "./locks.js"
-import { Plots } from "./plots.js"
-import { WebhooksSection } from "./webhooks.js"
+import { Explanation } from "./explain.ts"
+import { JobsSection, stateSign } from "./jobs.ts"
+import { Locks } from "./locks.ts"
+import { Plots } from "./plots.ts"
+import { WebhooksSection } from "./webhooks.ts"
 
 /** How often the seats are read, in ms. */
 const READ_EVERY = 2_000
 const TOKEN = "galley.admin-token"
 
-/** @typedef {api.HeldSeat} HeldSeat */
+type HeldSeat = api.HeldSeat
 
-/**
- * The columns: what they are called, what they are sorted by, what they show.
- *
- * @type {readonly { name: import("../lib/i18n.js").Sentence, by: (seat: HeldSeat) => string | number,
- *   text: (seat: HeldSeat) => string, title?: (seat: HeldSeat) => string, kind?: "number" | "id" | "document",
- *   sign?: (seat: HeldSeat) => HTMLElement }[]}
- */
-const columns = [
+/** The columns: what they are called, what they are sorted by, what they show. */
+const columns: readonly {
+  name: Sentence
+  by: (seat: HeldSeat) => string | number
+  text: (seat: HeldSeat) => string
+  title?: (seat: HeldSeat) => string
+  kind?: "number" | "id" | "document"
+  sign?: (seat: HeldSeat) => HTMLElement
+}[] = [
   { name: "admin.user", by: nameOf, text: nameOf, sign: (seat) => initial(nameOf(seat), seat.role) },
   { name: "admin.role", by: (seat) => seat.role, text: (seat) => t(`role.${seat.role}`) },
   { name: "admin.document", by: titleOf, text: titleOf, title: (seat) => seat.share_link_id, kind: "document" },
@@ -41,51 +41,50 @@ const columns = [
   { name: "admin.fence", by: (seat) => seat.fence ?? 0, text: (seat) => String(seat.fence ?? "–"), kind: "number" },
 ]
 
-/** @param {string | null} moment */
-function agoOf(moment) {
+function agoOf(moment: string | null) {
   return moment ? ago(now() - Date.parse(moment)) : "–"
 }
 
 /** The longest lease that was seen: the setting of the server, within one renewal. In ms. */
 let leaseSeen = 1
 
-/** How much of the lease is left, as a hair. @param {HeldSeat} seat */
-function ttlSign({ ttl_ms: ttl }) {
+/** How much of the lease is left, as a hair. */
+function ttlSign({ ttl_ms: ttl }: HeldSeat) {
   const rest = meter()
   leaseSeen = Math.max(leaseSeen, ttl ?? 0)
   fillMeter(rest, (ttl ?? 0) / leaseSeen)
   return rest
 }
 
-/** The holder's name; a key that was set by hand has none. @param {HeldSeat} seat */
-function nameOf({ user }) {
+/** The holder's name; a key that was set by hand has none. */
+function nameOf({ user }: HeldSeat) {
   return user?.name ?? "–"
 }
 
-/** The title of the document; a link that is gone has none. @param {HeldSeat} seat */
-function titleOf({ title }) {
+/** The title of the document; a link that is gone has none. */
+function titleOf({ title }: HeldSeat) {
   return title === null || title === undefined ? "–" : title || t("start.untitled")
 }
 
-/** The identity of a held seat: its lock and its session. @param {HeldSeat} seat */
-function keyOf({ lock_key: lock, session_id: session }) {
+/** The identity of a held seat: its lock and its session. */
+function keyOf({ lock_key: lock, session_id: session }: HeldSeat) {
   return `${lock} ${session ?? ""}`
 }
 
-/** @param {HeldSeat} seat */
-function ttlOf({ ttl_ms: ttl }) {
+function ttlOf({ ttl_ms: ttl }: HeldSeat) {
   return ttl === null ? "–" : t("admin.seconds", { count: (ttl / 1000).toFixed(1) })
 }
 
 /** One seat: its row, and the row with its explanation while that is open. */
 class SeatRows {
+  declare seat: HeldSeat
+  declare page: { token: () => string, end: (seat: HeldSeat) => void, revoke: (seat: HeldSeat) => void }
+  declare row
   #cells
-  /** @type {Explanation | null} */
-  #explanation = null
+  #explanation: Explanation | null = null
   #explainButton = button(t("admin.why"), { class: "button button-quiet" }, () => this.toggle())
 
-  /** @param {HeldSeat} seat @param {{ token: () => string, end: (seat: HeldSeat) => void, revoke: (seat: HeldSeat) => void }} page */
-  constructor(seat, page) {
+  constructor(seat: HeldSeat, page: { token: () => string, end: (seat: HeldSeat) => void, revoke: (seat: HeldSeat) => void }) {
     this.seat = seat
     this.page = page
     this.#cells = columns.map(({ kind }, at) => (at === 0 ? el("th", { scope: "row" }) : el("td", { class: kind })))
@@ -104,13 +103,11 @@ class SeatRows {
     return `why-${this.seat.lock_key}`
   }
 
-  /** @returns {HTMLElement[]} */
-  get rows() {
+  get rows(): HTMLElement[] {
     return this.#explanation === null ? [this.row] : [this.row, this.#explanation.row]
   }
 
-  /** @param {HeldSeat} seat */
-  draw(seat) {
+  draw(seat: HeldSeat) {
     this.seat = seat
     for (const [at, { text, title = text, sign, kind }] of columns.entries()) {
       const cell = this.#cells[at]
@@ -141,10 +138,8 @@ class SeatRows {
 }
 
 class AdminPage {
-  /** @type {HeldSeat[]} */
-  #seats = []
-  /** @type {Map<string, SeatRows>} */
-  #rows = new Map()
+  #seats: HeldSeat[] = []
+  #rows: Map<string, SeatRows> = new Map()
   #locks = new Locks()
   #jobs = new JobsSection()
   #plots = new Plots()
@@ -246,8 +241,8 @@ class AdminPage {
     }
   }
 
-  /** As many pages as are shown. @param {string} token @param {AbortSignal} signal */
-  async #seatsOf(token, signal) {
+  /** As many pages as are shown. */
+  async #seatsOf(token: string, signal: AbortSignal) {
     const all = await api.heldSeats(token, signal)
     for (let page = 1; page < this.#pages && all.next_cursor; page++) {
       const { sessions, next_cursor: next } = await api.heldSeats(token, signal, all.next_cursor)
@@ -269,8 +264,7 @@ class AdminPage {
     this.#mark()
   }
 
-  /** @param {number} at */
-  #sort(at) {
+  #sort(at: number) {
     this.#down = at === this.#sorted ? !this.#down : false
     this.#sorted = at
     this.#mark()
@@ -286,10 +280,10 @@ class AdminPage {
 
   #draw() {
     const words = this.#search.value.trim().toLowerCase().split(/\s+/u)
-    const text = (/** @type {HeldSeat} */ seat) => [seat.share_link_id, ...columns.map((column) => column.text(seat))].join(" ").toLowerCase()
+    const text = (seat: HeldSeat) => [seat.share_link_id, ...columns.map((column) => column.text(seat))].join(" ").toLowerCase()
     const found = this.#seats.filter((seat) => words.every((word) => text(seat).includes(word)))
     const by = columns[this.#sorted]?.by ?? nameOf
-    const order = (/** @type {HeldSeat} */ a, /** @type {HeldSeat} */ b) => (by(a) < by(b) ? -1 : by(b) < by(a) ? 1 : 0)
+    const order = (a: HeldSeat, b: HeldSeat) => (by(a) < by(b) ? -1 : by(b) < by(a) ? 1 : 0)
     found.sort((a, b) => (this.#down ? order(b, a) : order(a, b)))
     const rows = new Map(found.map((seat) => [keyOf(seat), this.#rowsOf(seat)]))
     for (const key of this.#seats.map(keyOf)) {
@@ -308,20 +302,19 @@ class AdminPage {
     byId("none").textContent = t(this.#seats.length === 0 ? "admin.none" : "admin.none.match")
   }
 
-  /** @param {HeldSeat} seat */
-  #rowsOf(seat) {
+  #rowsOf(seat: HeldSeat) {
     const page = {
       token: () => this.#token,
-      end: (/** @type {HeldSeat} */ ended) => void this.#evict(ended),
-      revoke: (/** @type {HeldSeat} */ of) => void this.#revoke(of),
+      end: (ended: HeldSeat) => void this.#evict(ended),
+      revoke: (of: HeldSeat) => void this.#revoke(of),
     }
     const rows = this.#rows.get(keyOf(seat)) ?? new SeatRows(seat, page)
     rows.draw(seat)
     return rows
   }
 
-  /** Puts the rows there, in that order, and leaves them alone if they are. @param {HTMLElement[]} rows */
-  #showRows(rows) {
+  /** Puts the rows there, in that order, and leaves them alone if they are. */
+  #showRows(rows: HTMLElement[]) {
     const body = byId("rows")
     const there = [...body.children]
     if (there.length === rows.length && rows.every((row, at) => row === there[at])) return
@@ -335,8 +328,7 @@ class AdminPage {
     else (buttonAt(at, which) ?? this.#search).focus()
   }
 
-  /** @param {HeldSeat} seat */
-  async #evict(seat) {
+  async #evict(seat: HeldSeat) {
     const session = seat.session_id
     if (session === null) return
     const name = nameOf(seat)
@@ -345,23 +337,20 @@ class AdminPage {
     await this.#act(() => api.evictSession(this.#token, session), t("admin.ended", { name }), t("admin.gone"))
   }
 
-  /** @param {HeldSeat} seat */
-  async #revoke(seat) {
+  async #revoke(seat: HeldSeat) {
     const title = titleOf(seat)
     if (!(await this.#confirmed(seat, t("admin.revoke.sure", { title }), t("admin.revoke.yes")))) return
     await this.#act(() => api.revokeLink(this.#token, seat.share_link_id), t("admin.revoked", { title }), t("admin.revoke.gone"))
   }
 
-  /** @param {HeldSeat} seat @param {string} question @param {string} yes */
-  async #confirmed(seat, question, yes) {
+  async #confirmed(seat: HeldSeat, question: string, yes: string) {
     const confirmed = await confirm(question, yes)
     // It has gone by itself meanwhile, and so has the button that the focus would return to.
     if (!this.#rows.has(keyOf(seat))) this.#search.focus()
     return confirmed
   }
 
-  /** @param {() => Promise<void>} act @param {string} done @param {string} gone */
-  async #act(act, done, gone) {
+  async #act(act: () => Promise<void>, done: string, gone: string) {
     try {
       await act()
       showToast(done)
@@ -378,15 +367,15 @@ function seatRows() {
   return [...byId("rows").querySelectorAll(":scope > tr:not(.panel)")]
 }
 
-/** In which row an element is, and which of its buttons it is. @param {Element | null} element */
-function buttonPosition(element) {
+/** In which row an element is, and which of its buttons it is. */
+function buttonPosition(element: Element | null) {
   const row = seatRows().findIndex((row) => row.contains(element))
   const which = [...(seatRows()[row]?.querySelectorAll("button") ?? [])].findIndex((press) => press === element)
-  return /** @type {const} */ ([row, which])
+  return [row, which] as const
 }
 
-/** That button of that row, or of the last where there are no more so many. @param {number} row @param {number} which */
-function buttonAt(row, which) {
+/** That button of that row, or of the last where there are no more so many. */
+function buttonAt(row: number, which: number) {
   const rows = seatRows()
   return (rows[row] ?? rows.at(-1))?.querySelectorAll("button")[which]
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /** Webhooks that the host product never took, with another delivery of one or of all. Owns one section. */
 
 import { showToast } from "../lib/announce.js"
@@ -8,21 +7,19 @@ import { button, byId, el, isDrawn, once, write } from "../lib/dom.js"
 import { errorText, toastError } from "../lib/error_text.js"
 import { number, t, tCount, when } from "../lib/i18n.js"
 import * as operations from "../lib/operations_api.js"
+import type { Webhook } from "../lib/operations_api.js"
 import { fillRows } from "../start/person_rows.js"
-import { Section } from "./section.js"
+import { Section } from "./section.ts"
 
-/** @typedef {import("../lib/operations_api.js").Webhook} Webhook */
-
-const HEADS = /** @type {const} */ ([
+const HEADS = [
   "admin.webhooks.type",
   "admin.webhooks.url",
   "admin.webhooks.at",
   "admin.webhooks.attempts",
   "admin.webhooks.error",
-])
+] as const
 
-/** @extends {Section<{ webhooks: Webhook[], next_cursor: string | null }>} */
-export class WebhooksSection extends Section {
+export class WebhooksSection extends Section<{ webhooks: Webhook[], next_cursor: string | null }> {
   #all = byId("webhooks-all", HTMLButtonElement)
 
   constructor() {
@@ -47,8 +44,7 @@ export class WebhooksSection extends Section {
     fillRows(byId("webhook-rows"), webhooks.map((webhook) => this.#row(webhook)), byId("webhooks-title"))
   }
 
-  /** @param {Webhook} webhook */
-  #row(webhook) {
+  #row(webhook: Webhook) {
     const { id, type, url, created_at: at, attempts, last_error: error, document_id: document } = webhook
     const words = t("admin.webhooks.replay")
     const replay = button(words, { class: "button button-quiet", label: `${words}: ${type}, ${when(at)}` }, () => once(replay, () => this.#replay(id)))
@@ -65,8 +61,7 @@ export class WebhooksSection extends Section {
     )
   }
 
-  /** @param {string} id */
-  async #replay(id) {
+  async #replay(id: string) {
     try {
       await operations.replayWebhook(this.token, id)
       showToast(t("admin.webhooks.replayed"))

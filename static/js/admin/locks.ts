@@ -1,42 +1,34 @@
-// @ts-check
 /** Held locks by class, with alarms: a table of classes, each of which opens to its locks. */
 
-import { heldLocks } from "../lib/api.js"
+import { heldLocks, type LockAlarm, type LockClass, type LockList } from "../lib/api.js"
 import { button, byId, el, icon, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { clock, i18n, length, number, t } from "../lib/i18n.js"
 
-/**
- * @typedef {import("../lib/api.js").LockList} LockList
- * @typedef {import("../lib/api.js").LockClass} LockClass
- * @typedef {import("../lib/api.js").LockAlarm} LockAlarm
- */
-
 /** How many locks of a class are shown. */
 const SHOWN = 100
-const HEADS = /** @type {const} */ ([
+const HEADS = [
   "admin.locks.class",
   "admin.locks.held",
   "admin.locks.waiting",
   "admin.locks.oldest",
-])
-const LOCK_HEADS = /** @type {const} */ ([
+] as const
+const LOCK_HEADS = [
   "admin.locks.name",
   "admin.user",
   "admin.node",
   "admin.locks.age",
   "admin.locks.ttl",
   "admin.locks.waiting",
-])
+] as const
 
-/** A class as one would call it. @param {string} name */
-const classLabel = (name) => (name === "seat" ? t("admin.locks.seat") : name)
+/** A class as one would call it. */
+const classLabel = (name: string) => (name === "seat" ? t("admin.locks.seat") : name)
 
-/** @param {number | null} ms */
-const duration = (ms) => (ms === null ? "–" : length(ms))
+const duration = (ms: number | null) => (ms === null ? "–" : length(ms))
 
-/** The alarm and its remedy, in the reader's language. @param {LockAlarm} alarm */
-export function alarmSentence({ class: name, alarm, measured, since }) {
+/** The alarm and its remedy, in the reader's language. */
+export function alarmSentence({ class: name, alarm, measured, since }: LockAlarm) {
   const share = new Intl.NumberFormat(i18n.language, { style: "percent", maximumFractionDigits: 1 })
   const seconds = new Intl.NumberFormat(i18n.language, { maximumFractionDigits: 1 })
   const measuredText = alarm === "failures" ? share.format(measured) : t("admin.seconds", { count: seconds.format(measured) })
@@ -46,14 +38,15 @@ export function alarmSentence({ class: name, alarm, measured, since }) {
 
 /** One class: its row, and the row below it while it is open. */
 class ClassRows {
+  declare name: string
+  declare rows
   #cells = HEADS.map((_, at) => (at === 0 ? el("th", { scope: "row" }) : el("td", { class: "number" })))
   #open = button(t("admin.locks.show"), { class: "button button-quiet" }, () => this.#toggle())
   #inside = el("div", { class: "inside", role: "region", tabindex: "0" })
   #panel
   #token = ""
 
-  /** @param {string} name */
-  constructor(name) {
+  constructor(name: string) {
     this.name = name
     const id = `class-${encodeURIComponent(name)}`
     this.#open.setAttribute("aria-expanded", "false")
@@ -62,8 +55,7 @@ class ClassRows {
     this.rows = [el("tr", {}, ...this.#cells, el("td", { class: "does" }, this.#open)), this.#panel]
   }
 
-  /** @param {LockClass} found @param {string} token */
-  draw(found, token) {
+  draw(found: LockClass, token: string) {
     this.#token = token
     const texts = [classLabel(found.class), number(found.held), number(found.waiting), duration(found.oldest_age_ms)]
     for (const [at, cell] of this.#cells.entries()) write(cell, texts[at] ?? "")
@@ -79,8 +71,8 @@ class ClassRows {
     if (!this.#panel.hidden) this.#read(Infinity)
   }
 
-  /** @param {number} all how many there are */
-  async #read(all) {
+  /** @param all how many there are */
+  async #read(all: number) {
     try {
       const { locks, classes } = await heldLocks(this.#token, { of: this.name, limit: SHOWN })
       const held = classes[0]?.held ?? Math.min(all, locks.length)
@@ -102,14 +94,11 @@ class ClassRows {
 }
 
 export class Locks {
-  /** @type {Map<string, ClassRows>} */
-  #classes = new Map()
-  /** @type {LockList | null} */
-  #list = null
+  #classes: Map<string, ClassRows> = new Map()
+  #list: LockList | null = null
   #token = ""
 
-  /** @param {LockList} list @param {string} token */
-  show(list, token) {
+  show(list: LockList, token: string) {
     this.#list = list
     this.#token = token
     this.draw()
