@@ -32,7 +32,7 @@ const SCREENSHOT_MS = 5_000
 
 /** @typedef {import("playwright-core").BrowserContextOptions & { hasClock?: boolean }} UserOptions `hasClock`: the test stops and runs the page's timers */
 
-/** Characters of a title, as in `static/js/start/main.js`. */
+/** Characters of a title, as in `static/js/start/main.ts`. */
 const TITLE_MAX = 60
 
 /**

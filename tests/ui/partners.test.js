@@ -7,8 +7,8 @@ import { test } from "node:test"
 import { Problem } from "../../static/js/lib/api.js"
 import { i18n } from "../../static/js/lib/i18n.js"
 import { partners } from "../../static/js/lib/partners_api.js"
-import { handleIn, personIn, tokenIn } from "../../static/js/start/person_address.js"
-import { peopleErrorText, requestSentence } from "../../static/js/start/request_text.js"
+import { handleIn, personIn, tokenIn } from "../../static/js/start/person_address.ts"
+import { peopleErrorText, requestSentence } from "../../static/js/start/request_text.ts"
 
 await i18n.start()
 

@@ -8,7 +8,7 @@ import { errorText, toastError } from "../lib/error_text.js"
 import { number, t, tCount, when } from "../lib/i18n.js"
 import * as operations from "../lib/operations_api.js"
 import type { Webhook } from "../lib/operations_api.js"
-import { fillRows } from "../start/person_rows.js"
+import { fillRows } from "../start/person_rows.ts"
 import { Section } from "./section.ts"
 
 const HEADS = [

@@ -1,33 +1,32 @@
-// @ts-check
 /** Partners and review requests on the start page. Owns two sections. */
 
 import { announce, showToast } from "../lib/announce.js"
+import type { User } from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, byId, el, initial, once, say } from "../lib/dom.js"
 import { i18n, number, t, when } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
-import { AddressForm } from "./address_form.js"
-import { OpenedLink } from "./opened_link.js"
-import { RequestForm } from "./request_form.js"
-import { tokenIn } from "./person_address.js"
-import { fillRows, restoreFocus } from "./person_rows.js"
-import { RequestActions } from "./request_row.js"
-import { peopleErrorText, requestSentence } from "./request_text.js"
+import { AddressForm } from "./address_form.ts"
+import { OpenedLink } from "./opened_link.ts"
+import { RequestForm } from "./request_form.ts"
+import { tokenIn } from "./person_address.ts"
+import { fillRows, restoreFocus } from "./person_rows.ts"
+import { RequestActions } from "./request_row.ts"
+import { peopleErrorText, requestSentence } from "./request_text.ts"
 
 /** The interval of polling the requests, in ms. */
 const POLL_EVERY = 10_000
 /** The address of the requests, to which a notification leads. */
 const REQUESTS = "#requests"
 
-/** @typedef {import("../lib/api.js").User} User */
-
 export class Partners {
-  /** @type {User | null} */
-  #me = null
-  /** `null`: not read yet. @type {people.ReviewRequest[] | null} */
-  #requests = null
-  /** `null`: not read yet. @type {people.Partner[] | null} */
-  #partners = null
+  declare changed: () => Promise<void>
+  declare sent: () => void
+  #me: User | null = null
+  /** `null`: not read yet. */
+  #requests: people.ReviewRequest[] | null = null
+  /** `null`: not read yet. */
+  #partners: people.Partner[] | null = null
   /** The token of the personal link that the user opened. */
   link = new OpenedLink("ask", tokenIn)
   /** The reads so far, the last one of everything, and the one that the lists show. */
@@ -46,14 +45,13 @@ export class Partners {
     },
   })
 
-  /** @param {() => Promise<void>} changed the lists of documents are read again @param {() => void} sent a request was sent */
-  constructor(changed, sent) {
+  /** @param changed the lists of documents are read again @param sent a request was sent */
+  constructor(changed: () => Promise<void>, sent: () => void) {
     this.changed = changed
     this.sent = sent
   }
 
-  /** @param {User} me */
-  start(me) {
+  start(me: User) {
     this.#me = me
     this.#address.start()
     this.#form.start()
@@ -69,8 +67,8 @@ export class Partners {
     this.openLink()
   }
 
-  /** Shows the requests if the address names them. @param {unknown} hash */
-  #seek(hash) {
+  /** Shows the requests if the address names them. */
+  #seek(hash: unknown) {
     if (hash !== REQUESTS) return false
     if (location.hash === REQUESTS) history.replaceState(null, "", location.pathname)
     this.#isSought = true
@@ -91,8 +89,8 @@ export class Partners {
     if (this.#me !== null && this.link.isPresent) this.#form.take(this.link.take())
   }
 
-  /** Shows why the lists are old. @param {() => Promise<void>} work */
-  async #try(work) {
+  /** Shows why the lists are old. */
+  async #try(work: () => Promise<void>) {
     try {
       await work()
       say(byId("partners-error"))
@@ -130,8 +128,7 @@ export class Partners {
     })
   }
 
-  /** @param {number} read @param {people.ReviewRequest[]} requests @param {people.Partner[]} partners */
-  #show(read, requests, partners) {
+  #show(read: number, requests: people.ReviewRequest[], partners: people.Partner[]) {
     // An answer that a later one overtook is old.
     if (read < this.#shown) return
     this.#shown = read
@@ -146,9 +143,9 @@ export class Partners {
     if (before !== null) this.#announceChanges(before, requests)
   }
 
-  /** Says what came and what was answered. @param {people.ReviewRequest[]} before @param {people.ReviewRequest[]} now */
-  #announceChanges(before, now) {
-    const isNew = (/** @type {people.ReviewRequest} */ { id }) => before.every((other) => other.id !== id)
+  /** Says what came and what was answered. */
+  #announceChanges(before: people.ReviewRequest[], now: people.ReviewRequest[]) {
+    const isNew = ({ id }: people.ReviewRequest) => before.every((other) => other.id !== id)
     for (const request of now.filter(isNew)) {
       if (this.#isReceived(request)) announce(t("request.came", { request: requestSentence(request, this.#me?.id ?? "") }))
     }
@@ -156,8 +153,8 @@ export class Partners {
     for (const { id } of answered) this.#announceAnswer(id)
   }
 
-  /** Says what the other user did. @param {string} id of a request that is no longer open */
-  async #announceAnswer(id) {
+  /** Says what the other user did. @param id of a request that is no longer open */
+  async #announceAnswer(id: string) {
     const request = await people.request(id).catch(() => null)
     if (request === null || request.state === "pending") return
     const isWithdrawn = request.state === "withdrawn"
@@ -167,8 +164,7 @@ export class Partners {
     if (request.state === "accepted") await this.changed()
   }
 
-  /** @param {people.ReviewRequest} request */
-  #isReceived({ to }) {
+  #isReceived({ to }: people.ReviewRequest) {
     return to.id === this.#me?.id
   }
 
@@ -205,8 +201,7 @@ export class Partners {
     await this.refresh()
   }
 
-  /** @param {people.Partner} partner */
-  #partner({ user, since }) {
+  #partner({ user, since }: people.Partner) {
     const words = t("partners.remove")
     const label = `${words}: ${user.name}`
     const remove = button(words, { class: "button button-quiet", label }, () => void once(remove, () => this.#remove(user)))
@@ -221,8 +216,7 @@ export class Partners {
     return el("li", { class: "row", "data-key": user.id }, text, el("div", { class: "actions" }, remove))
   }
 
-  /** @param {User} user */
-  async #remove({ id, name }) {
+  async #remove({ id, name }: User) {
     const isSure = await confirm(t("partners.remove.sure", { name }), t("partners.remove.yes"))
     // A poll below the dialog may have replaced the button.
     restoreFocus(byId("partners-list"), { key: id, act: "remove" }, byId("partners-title"))

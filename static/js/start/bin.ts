@@ -1,4 +1,3 @@
-// @ts-check
 /** The bin of the start page: deleted documents, to be restored or deleted for ever. Owns one section. */
 
 import { showToast } from "../lib/announce.js"
@@ -7,23 +6,24 @@ import { confirm } from "../lib/confirm.js"
 import { button, byId, el, once } from "../lib/dom.js"
 import { toastError } from "../lib/error_text.js"
 import { number, t, when } from "../lib/i18n.js"
-import { fillRows } from "./person_rows.js"
+import { fillRows } from "./person_rows.ts"
 
 export class Bin {
-  /** @type {api.BinnedDocument[]} */
-  #documents = []
+  declare changed: () => Promise<void>
+  declare section
+  declare list
+  #documents: api.BinnedDocument[] = []
   /** Whether a deletion moves a document here. */
   hasRetention = true
 
-  /** @param {() => Promise<void>} changed the lists are read again */
-  constructor(changed) {
+  /** @param changed the lists are read again */
+  constructor(changed: () => Promise<void>) {
     this.changed = changed
     this.section = byId("bin")
     this.list = byId("bin-list")
   }
 
-  /** @param {Awaited<ReturnType<typeof api.bin>>} answer */
-  take({ documents, retention_seconds: seconds }) {
+  take({ documents, retention_seconds: seconds }: Awaited<ReturnType<typeof api.bin>>) {
     this.#documents = documents
     this.hasRetention = seconds !== 0
   }
@@ -34,25 +34,23 @@ export class Bin {
     fillRows(this.list, this.#documents.map((document) => this.#row(document)), byId("mine-title"))
   }
 
-  /** Takes a document out of the bin. @param {{ id: string, title: string }} document */
-  async restore({ id, title }) {
+  /** Takes a document out of the bin. */
+  async restore({ id, title }: { id: string, title: string }) {
     await api.restoreDocument(id).then(() => showToast(t("bin.restored", { title: title || t("start.untitled") })), toastError)
     await this.changed()
   }
 
-  /** @param {api.BinnedDocument} document */
-  async #purge({ id, title: given }) {
+  async #purge({ id, title: given }: api.BinnedDocument) {
     const title = given || t("start.untitled")
     if (!(await confirm(t("bin.purge.sure", { title }), t("bin.purge.go")))) return
     await api.purgeDocument(id).then(() => showToast(t("bin.purge.done", { title })), toastError)
     await this.changed()
   }
 
-  /** @param {api.BinnedDocument} document */
-  #row(document) {
+  #row(document: api.BinnedDocument) {
     const title = document.title || t("start.untitled")
     const facts = [t("bin.deleted", { when: when(document.deleted_at) }), t("bin.purge", { when: when(document.purge_at) })]
-    const label = (/** @type {string} */ words) => ({ class: "button button-quiet", label: `${words}: ${title}` })
+    const label = (words: string) => ({ class: "button button-quiet", label: `${words}: ${title}` })
     const restore = button(t("bin.restore"), label(t("bin.restore")), () => void once(restore, () => this.restore(document)))
     const purge = button(t("bin.purge.go"), label(t("bin.purge.go")), () => void this.#purge(document))
     restore.dataset.act = "restore"

@@ -1,4 +1,3 @@
-// @ts-check
 /** One's documents and what waits for one's review, with who is there now. Owns the two lists. */
 
 import { showToast } from "../lib/announce.js"
@@ -7,31 +6,28 @@ import { confirm } from "../lib/confirm.js"
 import { button, byId, el, icon, initial } from "../lib/dom.js"
 import { errorText, toastError } from "../lib/error_text.js"
 import { i18n, number, t, tCount, when } from "../lib/i18n.js"
+import type { Draft } from "../unsaved/drafts.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
-import { Bin } from "./bin.js"
-import { fillRows } from "./person_rows.js"
-import { byTurn, whose } from "./turns.js"
+import { Bin } from "./bin.ts"
+import { fillRows } from "./person_rows.ts"
+import { byTurn, whose } from "./turns.ts"
 
 /** The interval of polling the holders, in ms. */
 const POLL_EVERY = 10_000
 
 export class DocumentList {
-  /** @type {api.Document[]} */
-  #documents = []
-  /** @type {api.Link[]} */
-  #links = []
-  /** @type {api.User | null} */
-  #me = null
+  #documents: api.Document[] = []
+  #links: api.Link[] = []
+  #me: api.User | null = null
   /** The reads so far, and the one that the lists show. */
   #reads = 0
   #shown = 0
   #failed = false
-  /** The user's unsaved edits in this browser's journal. @type {import("../unsaved/drafts.js").Draft[]} */
-  #unsaved = []
+  /** The user's unsaved edits in this browser's journal. */
+  #unsaved: Draft[] = []
   #bin = new Bin(() => this.refresh())
 
-  /** @param {api.User} me */
-  start(me) {
+  start(me: api.User) {
     this.#me = me
     i18n.addEventListener("change", () => this.#draw())
     document.addEventListener("visibilitychange", () => document.hidden || this.refresh())
@@ -39,8 +35,7 @@ export class DocumentList {
     this.refresh().then(() => this.#readDrafts(me))
   }
 
-  /** @param {api.User} me */
-  async #readDrafts(me) {
+  async #readDrafts(me: api.User) {
     const { drafts, drop } = await draftsOfClosedPages(me.id)
     this.#unsaved = drafts
     this.#draw()
@@ -75,20 +70,18 @@ export class DocumentList {
     fill(byId("mine"), documents.map((document) => this.#document(document)), none)
     this.#bin.draw()
     const links = this.#links.filter(({ reviewer }) => reviewer?.id === this.#me?.id)
-    for (const [list, turn] of /** @type {const} */ ([["waiting", "mine"], ["reviewed", "theirs"]])) {
+    for (const [list, turn] of [["waiting", "mine"], ["reviewed", "theirs"]] as const) {
       const rows = links.filter((link) => whose(link, "reviewer") === turn).map((link) => this.#review(link))
       fill(byId(list), rows)
       byId(list).closest("section")?.toggleAttribute("hidden", rows.length === 0)
     }
   }
 
-  /** @param {api.Document} document */
-  #linkOf(document) {
+  #linkOf(document: api.Document) {
     return this.#links.find(({ document_id: id }) => id === document.id)
   }
 
-  /** @param {api.Document} document */
-  #document(document) {
+  #document(document: api.Document) {
     const link = this.#linkOf(document)
     const title = document.title || t("start.untitled")
     const facts = [
@@ -106,15 +99,14 @@ export class DocumentList {
     return shown
   }
 
-  /** @param {api.Link} link */
-  #review(link) {
+  #review(link: api.Link) {
     const title = link.title || t("start.untitled")
     const facts = [t("start.by", { name: link.writer.name }), ...openFacts(link)]
     return row({ key: link.id, href: `/s/${link.id}`, title, marks: marksOf(link, "reviewer"), facts, here: present(link), action: null })
   }
 
-  /** Moves it into the bin; without a bin it asks before. @param {api.Document} document */
-  async #delete(document) {
+  /** Moves it into the bin; without a bin it asks before. */
+  async #delete(document: api.Document) {
     const title = document.title || t("start.untitled")
     if (!this.#bin.hasRetention && !(await confirm(t("start.delete.sure", { title }), t("start.delete.yes")))) return
     const undo = { text: t("bin.undo"), act: () => void this.#bin.restore(document) }
@@ -124,20 +116,19 @@ export class DocumentList {
   }
 }
 
-/** The unsaved edits of a document: opening it puts them back. @param {string} href @param {string} title */
-function unsavedLine(href, title) {
+/** The unsaved edits of a document: opening it puts them back. */
+function unsavedLine(href: string, title: string) {
   const go = el("a", { class: "button", href, "aria-label": `${t("start.unsaved.go")}: ${title}`, text: t("start.unsaved.go") })
   return el("p", { class: "row-unsaved" }, icon("alert"), el("span", { text: t("start.unsaved.line") }), go)
 }
 
-/** @param {api.Link | undefined} link */
-function openFacts(link) {
+function openFacts(link: api.Link | undefined) {
   const open = link?.reviews?.open ?? 0
   return 0 < open ? [tCount("start.open", open)] : []
 }
 
-/** The turn and what is new, beside a title. @param {api.Link | undefined} link @param {api.Role} role */
-function marksOf(link, role) {
+/** The turn and what is new, beside a title. */
+function marksOf(link: api.Link | undefined, role: api.Role) {
   const unread = link?.reviews?.unread ?? 0
   const by = role === "writer" ? "reviewer" : "writer"
   const marks = 0 < unread ? [el("span", { class: "mark mark-new", "data-role": by, text: t("start.unread", { count: number(unread) }) })] : []
@@ -147,21 +138,20 @@ function marksOf(link, role) {
   return [el("span", { class: "mark", text: t("start.turn.theirs", { name: peer.name }) }), ...marks]
 }
 
-/** The holders of the seats; `null` while the server cannot tell. @param {api.Link | undefined} link */
-function present(link) {
+/** The holders of the seats; `null` while the server cannot tell. */
+function present(link: api.Link | undefined) {
   const seats = Object.entries(link?.seats ?? {})
   if (seats.some(([, seat]) => seat.taken === null)) return null
   return seats.filter(([, seat]) => seat.taken).map(([of, seat]) => {
-    const role = /** @type {api.Role} */ (of)
+    const role = of as api.Role
     return { role, name: seat.user?.name ?? t(`role.${role}`) }
   })
 }
 
-/**
- * @param {{ key: string, href: string, title: string, marks: HTMLElement[], facts: string[],
- *   here: { role: api.Role, name: string }[] | null, action: HTMLElement | null }} options
- */
-function row({ key, href, title, marks, facts, here, action }) {
+type Shown = { key: string, href: string, title: string, marks: HTMLElement[], facts: string[],
+  here: { role: api.Role, name: string }[] | null, action: HTMLElement | null }
+
+function row({ key, href, title, marks, facts, here, action }: Shown) {
   const some = here ?? []
   const names = some.map(({ name }) => name).join(", ")
   const presence = el("p", { class: here?.length === 0 ? "row-here hidden" : "row-here" })
@@ -177,15 +167,15 @@ function row({ key, href, title, marks, facts, here, action }) {
   )
 }
 
-/** @param {HTMLElement} list @param {HTMLElement[]} rows @param {HTMLElement} [none] the row of an empty list */
-function fill(list, rows, none) {
+/** @param none the row of an empty list */
+function fill(list: HTMLElement, rows: HTMLElement[], none?: HTMLElement) {
   if (rows.length === 0) delete heading(list).dataset.count
   else heading(list).dataset.count = number(rows.length)
   fillRows(list, rows.length === 0 && none ? [none] : rows, heading(list))
 }
 
-/** The heading of a list, which takes the focus when the list is empty. @param {HTMLElement} list */
-function heading(list) {
+/** The heading of a list, which takes the focus when the list is empty. */
+function heading(list: HTMLElement) {
   const title = byId(`${list.id}-title`)
   title.tabIndex = -1
   return title

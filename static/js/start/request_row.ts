@@ -1,23 +1,23 @@
-// @ts-check
 /** A review request as a row, with what its reader may do: accept or decline it, or withdraw it. */
 
 import { showToast } from "../lib/announce.js"
 import { button, el, once } from "../lib/dom.js"
 import { t, when } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
-import { peopleErrorText, requestSentence } from "./request_text.js"
-
-/** @typedef {import("../lib/partners_api.js").ReviewRequest} ReviewRequest */
+import type { ReviewRequest } from "../lib/partners_api.js"
+import { peopleErrorText, requestSentence } from "./request_text.ts"
 
 export class RequestActions {
-  /** @param {() => string} me the reader's id @param {() => Promise<void>} changed the lists are read again */
-  constructor(me, changed) {
+  declare me: () => string
+  declare changed: () => Promise<void>
+
+  /** @param me the reader's id @param changed the lists are read again */
+  constructor(me: () => string, changed: () => Promise<void>) {
     this.me = me
     this.changed = changed
   }
 
-  /** @param {ReviewRequest} request */
-  row(request) {
+  row(request: ReviewRequest) {
     const isSent = request.from.id === this.me()
     const facts = [t("request.at", { when: when(request.created_at) }), t("request.until", { when: when(request.expires_at) })]
     const text = el(
@@ -33,8 +33,7 @@ export class RequestActions {
     return el("li", { class: "row", "data-key": request.id }, text, el("div", { class: "actions" }, ...buttons))
   }
 
-  /** @param {"accept" | "decline" | "withdraw"} act @param {string} kind @param {ReviewRequest} request */
-  #button(act, kind, request) {
+  #button(act: "accept" | "decline" | "withdraw", kind: string, request: ReviewRequest) {
     const words = t(`request.${act}`)
     const label = `${words}: ${requestSentence(request, this.me())}`
     const press = button(words, { class: kind, label }, () => void once(press, () => this.#act(act, request)))
@@ -42,14 +41,12 @@ export class RequestActions {
     return press
   }
 
-  /** @param {"accept" | "decline" | "withdraw"} act @param {ReviewRequest} request */
-  async #act(act, request) {
+  async #act(act: "accept" | "decline" | "withdraw", request: ReviewRequest) {
     await this[act](request).catch((error) => showToast(peopleErrorText(error)))
     await this.changed()
   }
 
-  /** @param {ReviewRequest} request */
-  async accept({ id, title: given }) {
+  async accept({ id, title: given }: ReviewRequest) {
     const { partner, share_link: outcome, share_link_id: link } = await people.acceptRequest(id)
     const { name } = partner
     if (outcome === null) return void showToast(t("request.accepted", { name }))
@@ -58,14 +55,12 @@ export class RequestActions {
     showToast(sentence, outcome === "joined" ? { text: t("request.accepted.open"), act: open } : undefined)
   }
 
-  /** @param {ReviewRequest} request */
-  async decline({ id, from }) {
+  async decline({ id, from }: ReviewRequest) {
     await people.declineRequest(id)
     showToast(t("request.declined", { name: from.name }))
   }
 
-  /** @param {ReviewRequest} request */
-  async withdraw({ id, to }) {
+  async withdraw({ id, to }: ReviewRequest) {
     await people.withdrawRequest(id)
     showToast(t("request.withdrawn", { name: to.name }))
   }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * An offer of another user, opened by its link: what it is, how many places are free, and the reader's own
  * claim. Owns one element.
@@ -10,7 +9,8 @@ import { confirm } from "../lib/confirm.js"
 import { button, el, fillMeter, meter, nameButton, once, onSubmit, say, write } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
-import { offerErrorText, remainingSentence } from "./offer_text.js"
+import { offerErrorText, remainingSentence } from "./offer_text.ts"
+import type { Outcome } from "./poll.ts"
 
 /** Longest message of a claim, in characters. */
 const MESSAGE_MAX = 1_000
@@ -19,18 +19,23 @@ const WAIT_SHOWN = 700
 /** The offer is not as it was shown: the new state says why. */
 const CHANGED = ["sold-out", "already-claimed", "offer-closed", "own-offer"]
 
-/**
- * @typedef {object} Page what the start page does for it
- * @property {() => string} me the reader's id
- * @property {() => void} changed the reader has a claim now, or none any more
- * @property {() => Promise<void>} accepted the reader has a new partner
- * @property {() => void} showOwn shows the reader's own offers
- * @property {() => void} hide
- */
+/** The acts of the start page for an opened offer. */
+interface Page {
+  me: () => string // the reader's id
+  changed: () => void // the reader has a claim now, or none any more
+  accepted: () => Promise<void> // the reader has a new partner
+  showOwn: () => void // shows the reader's own offers
+  hide: () => void
+}
 
 export class OpenedOffer {
-  /** `null`: not read yet. @type {offers.OfferView | null} */
-  #offer = null
+  declare id: string
+  declare page: Page
+  declare hadClaim
+  declare form
+  declare element
+  /** `null`: not read yet. */
+  #offer: offers.OfferView | null = null
   /** The reader had a place, and has none any more. */
   #isLost = false
   /** The offer is gone. */
@@ -51,12 +56,8 @@ export class OpenedOffer {
   #own = button("", { class: "button" }, () => this.page.showOwn())
   #hide = button("", { class: "button button-quiet" }, () => this.page.hide())
 
-  /**
-   * @param {string} id
-   * @param {Page} page
-   * @param {{ hadClaim?: boolean }} [options] `hadClaim`: the reader had a place when the page was open last
-   */
-  constructor(id, page, { hadClaim = false } = {}) {
+  /** @param options `hadClaim`: the reader had a place when the page was open last */
+  constructor(id: string, page: Page, { hadClaim = false }: { hadClaim?: boolean } = {}) {
     this.id = id
     this.page = page
     this.hadClaim = hadClaim
@@ -96,8 +97,8 @@ export class OpenedOffer {
     this.element.scrollIntoView({ block: "nearest" })
   }
 
-  /** Reads the offer. @returns {Promise<import("./poll.js").Outcome>} */
-  async read() {
+  /** Reads the offer. */
+  async read(): Promise<Outcome> {
     if (this.isGone) return "same"
     const read = ++this.#reads
     const before = this.#offer
@@ -116,8 +117,7 @@ export class OpenedOffer {
     }
   }
 
-  /** @param {offers.OfferView} offer */
-  #show(offer) {
+  #show(offer: offers.OfferView) {
     const before = this.#offer
     const had = before === null ? this.hadClaim : before.claim !== null
     const wasAccepted = before?.claim?.state === "accepted"
@@ -170,8 +170,8 @@ export class OpenedOffer {
     write(this.#label, t("opened.message", { name }))
   }
 
-  /** The state of the offer for its reader. @param {offers.OfferView} offer */
-  #sentence({ claim, owner, state }) {
+  /** The state of the offer for its reader. */
+  #sentence({ claim, owner, state }: offers.OfferView) {
     const { name } = owner
     if (owner.id === this.page.me()) return t("opened.own")
     if (claim?.state === "accepted") return t("opened.accepted", { name })
@@ -181,8 +181,7 @@ export class OpenedOffer {
     return [...lost, ...rest].join(" ")
   }
 
-  /** @param {() => string} [why] */
-  #fail(why) {
+  #fail(why?: () => string) {
     say(this.#error, why)
     this.draw()
   }

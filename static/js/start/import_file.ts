@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The start page makes a document of a file: chosen, or dropped anywhere on the page.
  *
@@ -9,22 +8,23 @@
 import { Problem } from "../lib/api.js"
 import { byId, el, say } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { decoded, ENCODINGS, EXTENSIONS, importFile, refusalOf } from "../lib/files.js"
+import { decoded, ENCODINGS, EXTENSIONS, importFile, refusalOf, type Changes } from "../lib/files.js"
 import { i18n, number, t, tCount } from "../lib/i18n.js"
 import { storeInTab } from "../lib/preferences.js"
 
-/**
- * @typedef {object} Page what the start page does for it
- * @property {() => boolean} mayGoOn whether the user has a name; without one the page asks for it
- * @property {() => Promise<void>} enter signs in
- * @property {() => void} stayed nothing was opened: shows the user who has signed in for it
- * @property {() => void} open shows the form
- */
+/** The acts of the start page for an import. */
+interface Page {
+  mayGoOn: () => boolean // whether the user has a name; without one the page asks for it
+  enter: () => Promise<void> // signs in
+  stayed: () => void // nothing was opened: shows the user who has signed in for it
+  open: () => void // shows the form
+}
 
 /** So much of a text is shown, in UTF-16 units. */
 const PREVIEW = 300
 
 export class ImportFile {
+  declare page: Page
   #form = byId("file", HTMLFormElement)
   #field = byId("file-field", HTMLInputElement)
   #choose = byId("file-choose", HTMLButtonElement)
@@ -38,16 +38,15 @@ export class ImportFile {
   #cancel = byId("file-cancel", HTMLButtonElement)
   #drop = byId("drop-hint")
   #encodings = byId("file-encoding")
-  /** The file of the user, until it is a document. @type {File | null} */
-  #file = null
-  /** The file in UTF-8, by the encoding that the user chooses. @type {(() => File) | null} */
-  #text = null
-  /** The upload under way. @type {AbortController | null} */
-  #work = null
+  /** The file of the user, until it is a document. */
+  #file: File | null = null
+  /** The file in UTF-8, by the encoding that the user chooses. */
+  #text: (() => File) | null = null
+  /** The upload under way. */
+  #work: AbortController | null = null
   #wasTried = false
 
-  /** @param {Page} page */
-  constructor(page) {
+  constructor(page: Page) {
     this.page = page
   }
 
@@ -82,8 +81,7 @@ export class ImportFile {
     this.#draw()
   }
 
-  /** @param {DragEvent} event */
-  #over(event) {
+  #over(event: DragEvent) {
     if (!event.dataTransfer?.types.includes("Files")) return
     // Without this the browser opens the file instead of the page.
     event.preventDefault()
@@ -92,8 +90,7 @@ export class ImportFile {
     this.#drop.hidden = !isTaken
   }
 
-  /** @param {DragEvent} event */
-  #dropped(event) {
+  #dropped(event: DragEvent) {
     if (!event.dataTransfer?.types.includes("Files")) return
     event.preventDefault()
     this.#drop.hidden = true
@@ -108,8 +105,7 @@ export class ImportFile {
     return !byId("ways").hidden && this.#work === null && document.querySelector("dialog[open]") === null
   }
 
-  /** @param {File[]} files */
-  #take(files) {
+  #take(files: File[]) {
     const [file] = files
     if (!file || this.#work !== null) return
     this.#wasTried = false
@@ -154,9 +150,9 @@ export class ImportFile {
   /**
    * Asks for the encoding of a text, with its begin as it would read: the user chooses, and the page sends the text in UTF-8.
    *
-   * @param {File} file @param {string} guess of the server
+   * @param guess of the server
    */
-  async #chooseEncoding(file, guess) {
+  async #chooseEncoding(file: File, guess: string) {
     const bytes = await file.arrayBuffer()
     const names = [...new Set([guess === "ISO-2022" ? "iso-2022-jp" : guess.toLowerCase(), ...ENCODINGS])]
     const texts = new Map(names.flatMap((name) => [decoded(bytes, name)].flatMap((text) => (text === null ? [] : [[name, text]]))))
@@ -176,8 +172,7 @@ export class ImportFile {
     choice.focus()
   }
 
-  /** @param {File} file @param {unknown} error */
-  #fail(file, error) {
+  #fail(file: File, error: unknown) {
     if (error instanceof Problem && error.encoding !== "") return void this.#chooseEncoding(file, error.encoding)
     const isLost = error instanceof Problem && error.status === 0
     say(this.#status)
@@ -190,8 +185,7 @@ export class ImportFile {
     if (isHopeless) this.#choose.focus()
   }
 
-  /** @param {File} file @param {number} share */
-  #sent(file, share) {
+  #sent(file: File, share: number) {
     const percent = Math.floor(100 * share)
     // A sent file cannot be called back: the server may be storing its text.
     const isSent = 1 <= share
@@ -215,8 +209,8 @@ export class ImportFile {
   }
 }
 
-/** The names of encodings, each with its language. @type {Readonly<Record<string, string>>} */
-const ENCODING_NAMES = {
+/** The names of encodings, each with its language. */
+const ENCODING_NAMES: Readonly<Record<string, string>> = {
   "euc-kr": "한국어 (EUC-KR, CP949)",
   "windows-1252": "Latin (windows-1252)",
   shift_jis: "日本語 (Shift_JIS)",
@@ -228,18 +222,17 @@ const ENCODING_NAMES = {
   "windows-1251": "Кириллица (windows-1251)",
 }
 
-/** How the document differs from its file; empty if it does not. @param {import("../lib/files.js").Changes} changes */
-function changesSentence({ tables, footnotes, comments_left: comments, changes_applied: tracked, ...more }) {
+/** How the document differs from its file; empty if it does not. */
+function changesSentence({ tables, footnotes, comments_left: comments, changes_applied: tracked, ...more }: Changes) {
   const { equations = 0, hidden_passages: hidden = 0, number_formats: { length: formats } = [], left_out: left = {} } = more
   const { pictures = 0, objects = 0, fields = 0, headers = 0, symbols = 0 } = left
   const counts = { tables, footnotes, equations, hidden, formats, comments, pictures, objects, fields, headers, symbols, tracked }
-  const kinds = /** @type {(keyof typeof counts)[]} */ (Object.keys(counts)).filter((kind) => 0 < counts[kind])
+  const kinds = (Object.keys(counts) as (keyof typeof counts)[]).filter((kind) => 0 < counts[kind])
   const parts = kinds.map((kind) => tCount(`import.changed.${kind}`, counts[kind]))
   return parts.length === 0 ? "" : t("import.changed", { parts: parts.join(", ") })
 }
 
-/** @param {number} bytes */
-function sizeOf(bytes) {
+function sizeOf(bytes: number) {
   const kilobytes = Math.max(1, Math.ceil(bytes / 1024))
   return kilobytes < 1024 ? `${number(kilobytes)} KB` : `${number(Math.ceil(kilobytes / 102.4) / 10)} MB`
 }

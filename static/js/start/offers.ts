@@ -1,19 +1,19 @@
-// @ts-check
 /**
  * Review offers on the start page: the reader's own, and those of other users whose link was opened. Owns two
  * sections. Free places are read while the page is visible, less and less often if nothing changes.
  */
 
+import type { User } from "../lib/api.js"
 import { byId, say } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
 import { preference, setPreference } from "../lib/preferences.js"
-import { OfferForm } from "./offer_form.js"
-import { offerErrorText, offerIn } from "./offer_text.js"
-import { OpenedLink } from "./opened_link.js"
-import { OpenedOffer } from "./opened_offer.js"
-import { OwnOffer } from "./own_offer.js"
-import { Poll } from "./poll.js"
+import { OfferForm } from "./offer_form.ts"
+import { offerErrorText, offerIn } from "./offer_text.ts"
+import { OpenedLink } from "./opened_link.ts"
+import { OpenedOffer } from "./opened_offer.ts"
+import { OwnOffer } from "./own_offer.ts"
+import { Poll, type Outcome } from "./poll.ts"
 
 /** How many own offers show their people at once. The reader opens those of the others. */
 const SHOWN = 3
@@ -21,25 +21,23 @@ const SHOWN = 3
 const REMEMBERED_MAX = 10
 
 export class Offers {
+  declare accepted: () => Promise<void>
   /** The offer whose link the user opened. */
   link = new OpenedLink("offer", offerIn)
-  /** @type {import("../lib/api.js").User | null} */
-  #me = null
-  /** `null`: not read yet. @type {OwnOffer[] | null} */
-  #own = null
-  /** @type {OpenedOffer[]} */
-  #opened = []
+  #me: User | null = null
+  /** `null`: not read yet. */
+  #own: OwnOffer[] | null = null
+  #opened: OpenedOffer[] = []
   #reads = 0
   #poll = new Poll(() => this.#read())
   #form = new OfferForm(async () => void (await this.#poll.now()))
 
-  /** @param {() => Promise<void>} accepted the reader has a new partner */
-  constructor(accepted) {
+  /** @param accepted the reader has a new partner */
+  constructor(accepted: () => Promise<void>) {
     this.accepted = accepted
   }
 
-  /** @param {import("../lib/api.js").User} me */
-  start(me) {
+  start(me: User) {
     this.#me = me
     this.#form.start()
     i18n.addEventListener("change", () => this.#draw())
@@ -61,8 +59,7 @@ export class Offers {
     if (card?.id === id) card.focus()
   }
 
-  /** @param {string} id @param {{ hadClaim?: boolean }} [options] */
-  #card(id, options) {
+  #card(id: string, options?: { hadClaim?: boolean }) {
     const page = {
       me: () => this.#me?.id ?? "",
       changed: () => this.#remember(),
@@ -73,8 +70,7 @@ export class Offers {
     return new OpenedOffer(id, page, options)
   }
 
-  /** @param {string} id */
-  #hide(id) {
+  #hide(id: string) {
     this.#opened = this.#opened.filter((card) => card.id !== id)
     this.#remember()
     this.#drawOpened()
@@ -83,8 +79,8 @@ export class Offers {
     else byId("offers-title").focus()
   }
 
-  /** The offers that gave the reader a place, by a claim in this browser. @returns {string[]} */
-  #remembered() {
+  /** The offers that gave the reader a place, by a claim in this browser. */
+  #remembered(): string[] {
     const ids = (preference(`offers.${this.#me?.id}`) ?? "").split(" ")
     return ids.filter((id) => offerIn(`#offer=${id}`) !== null).slice(0, REMEMBERED_MAX)
   }
@@ -94,15 +90,13 @@ export class Offers {
     setPreference(`offers.${this.#me?.id}`, ids.length === 0 ? null : ids.slice(0, REMEMBERED_MAX).join(" "))
   }
 
-  /** @returns {Promise<import("./poll.js").Outcome>} */
-  async #read() {
+  async #read(): Promise<Outcome> {
     const outcomes = await Promise.all([this.#readOwn(), ...this.#opened.map((card) => card.read())])
     this.#drawOpened()
     return outcomes.find((outcome) => outcome !== "same") ?? "same"
   }
 
-  /** @returns {Promise<import("./poll.js").Outcome>} */
-  async #readOwn() {
+  async #readOwn(): Promise<Outcome> {
     const read = ++this.#reads
     try {
       const list = await offers.ownOffers()
@@ -118,14 +112,13 @@ export class Offers {
     }
   }
 
-  /** @param {offers.Offer[]} list newest first */
-  async #show(list) {
+  /** @param list newest first */
+  async #show(list: offers.Offer[]) {
     const rows = new Map((this.#own ?? []).map((row) => [row.offer.id, row]))
     const page = { changed: async () => void (await this.#poll.now()), accepted: this.accepted }
     const isFirst = this.#own === null
     const claimed = list.filter(({ state, capacity, remaining }) => state !== "closed" && remaining < capacity).slice(0, SHOWN)
-    /** @type {Promise<void>[]} */
-    const updates = []
+    const updates: Promise<void>[] = []
     this.#own = list.map((offer) => {
       const existing = rows.get(offer.id)
       if (existing) updates.push(existing.update(offer))
@@ -156,8 +149,8 @@ export class Offers {
   }
 }
 
-/** Puts the rows into a list, in that order. Rows that are there stay, with their focus. @param {HTMLElement} list @param {readonly { element: HTMLElement }[]} rows */
-function showRows(list, rows) {
+/** Puts the rows into a list, in that order. Rows that are there stay, with their focus. */
+function showRows(list: HTMLElement, rows: readonly { element: HTMLElement }[]) {
   const elements = rows.map(({ element }) => element)
   if (list.children.length === elements.length && elements.every((element, at) => element === list.children[at])) return
   const focused = document.activeElement

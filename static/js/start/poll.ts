@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Reads again and again while the page is visible: soon after a change, and less and less often without one.
  * A failed read waits longest, so that many pages do not load a server that has trouble.
@@ -11,21 +10,22 @@ const LONGEST = 60_000
 /** Share of an interval by which pages that opened together drift apart. */
 const JITTER = 0.2
 
-/** @typedef {"changed" | "same" | "failed"} Outcome */
+export type Outcome = "changed" | "same" | "failed"
 
-/** The interval after that outcome, in ms. @param {number} delay the one before @param {Outcome} outcome */
-export function nextDelay(delay, outcome) {
+/** The interval after that outcome, in ms. @param delay the one before */
+export function nextDelay(delay: number, outcome: Outcome) {
   if (outcome === "changed") return SHORTEST
   return Math.min(LONGEST, delay * (outcome === "failed" ? 2 : 1.5))
 }
 
 export class Poll {
+  declare work: () => Promise<Outcome>
   #delay = SHORTEST
   #timer = 0
   #runs = 0
 
-  /** @param {() => Promise<Outcome>} work reads once */
-  constructor(work) {
+  /** @param work reads once */
+  constructor(work: () => Promise<Outcome>) {
     this.work = work
   }
 

@@ -1,4 +1,3 @@
-// @ts-check
 /** How other users reach one: the handle and the personal link. Owns one form and the button that opens it. */
 
 import { showToast } from "../lib/announce.js"
@@ -7,12 +6,12 @@ import { confirm } from "../lib/confirm.js"
 import { byId, copy, once, onSubmit, write } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
-import { handleIn } from "./person_address.js"
-import { peopleErrorText } from "./request_text.js"
+import { handleIn } from "./person_address.ts"
+import { peopleErrorText } from "./request_text.ts"
 
 export class AddressForm {
-  /** @type {people.Address | null} */
-  #address = null
+  declare opened: () => void
+  #address: people.Address | null = null
   #form = byId("address", HTMLFormElement)
   #opener = byId("address-open", HTMLButtonElement)
   #handle = byId("address-handle", HTMLInputElement)
@@ -21,13 +20,12 @@ export class AddressForm {
   /** The last change of the switch. */
   #guestsSet = Promise.resolve()
   #error = byId("address-error")
-  /** Why a change was refused, and why the address is missing; said anew in another language. @type {() => string} */
-  #why = () => ""
-  /** @type {() => string} */
-  #whyMissing = () => ""
+  /** Why a change was refused, and why the address is missing; said anew in another language. */
+  #why: () => string = () => ""
+  #whyMissing: () => string = () => ""
 
-  /** @param {() => void} opened the other form closes */
-  constructor(opened) {
+  /** @param opened the other form closes */
+  constructor(opened: () => void) {
     this.opened = opened
   }
 
@@ -35,17 +33,16 @@ export class AddressForm {
     this.#opener.addEventListener("click", () => this.show(this.#form.hidden))
     this.#handle.addEventListener("input", () => this.#forgive())
     this.#guests.addEventListener("change", () => (this.#guestsSet = this.#guestsSet.then(() => this.#setGuests())))
-    const failed = (/** @type {unknown} */ error) => this.#failed(error)
+    const failed = (error: unknown) => this.#failed(error)
     onSubmit(this.#form, byId("address-save", HTMLButtonElement), () => this.#save(), failed)
-    for (const [id, work] of /** @type {const} */ ([
+    for (const [id, work] of [
       ["address-remove", () => this.#remove()],
       ["address-copy", () => this.#copy()],
       ["address-renew", () => this.#renew()],
-    ])) byId(id).addEventListener("click", () => once(byId(id, HTMLButtonElement), () => work().catch(failed)))
+    ] as const) byId(id).addEventListener("click", () => once(byId(id, HTMLButtonElement), () => work().catch(failed)))
   }
 
-  /** @param {boolean} shown */
-  show(shown) {
+  show(shown: boolean) {
     this.#form.hidden = !shown
     this.#opener.setAttribute("aria-expanded", String(shown))
     this.#forgive()
@@ -57,8 +54,8 @@ export class AddressForm {
     void this.#readGuests()
   }
 
-  /** Reads a missing address. @returns {Promise<people.Address | null>} `null`: the form says why */
-  async read() {
+  /** Reads a missing address. @returns `null`: the form says why */
+  async read(): Promise<people.Address | null> {
     if (this.#address !== null) return this.#address
     try {
       const address = await people.address()
@@ -80,16 +77,14 @@ export class AddressForm {
     this.#drawError()
   }
 
-  /** @param {unknown} error */
-  #failed(error) {
+  #failed(error: unknown) {
     this.#fail(() => peopleErrorText(error))
     if (!(error instanceof Problem) || !["handle-taken", "invalid-handle"].includes(error.kind)) return
     this.#handle.setAttribute("aria-invalid", "true")
     this.#handle.focus()
   }
 
-  /** @param {() => string} why */
-  #fail(why) {
+  #fail(why: () => string) {
     this.#handle.removeAttribute("aria-invalid")
     this.#why = why
     this.#drawError()
@@ -156,8 +151,7 @@ export class AddressForm {
     showToast(t("address.link.renewed"))
   }
 
-  /** @param {people.Address} address */
-  #change(address) {
+  #change(address: people.Address) {
     this.#address = address
     this.#forgive()
     this.draw()

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The form that asks a user for a review, or offers one. Owns one form and the button that opens it.
  *
@@ -10,32 +9,30 @@ import * as api from "../lib/api.js"
 import { byId, el, mayMoveFocus, onSubmit, say } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
-import { personIn } from "./person_address.js"
-import { fillRows } from "./person_rows.js"
-import { peopleErrorText } from "./request_text.js"
+import { personIn } from "./person_address.ts"
+import { fillRows } from "./person_rows.ts"
+import type { RequestActions } from "./request_row.ts"
+import { peopleErrorText } from "./request_text.ts"
 
 /** Problems of the field of the person. */
 const OF_PERSON = ["unknown-user", "own-self", "already-partners"]
 
 export class RequestForm {
-  /** The user whom the field names, once the server has said so. @type {{ to: string, user: api.User } | null} */
-  #found = null
-  /** @type {people.ReviewRequest | null} */
-  #received = null
-  /** The end of a press that goes on. @type {Promise<void>} */
-  #released = Promise.resolve()
+  declare actions: RequestActions
+  declare events: { opened: () => void, sent: (request: people.ReviewRequest) => Promise<void> }
+  /** The user whom the field names, once the server has said so. */
+  #found: { to: string, user: api.User } | null = null
+  #received: people.ReviewRequest | null = null
+  /** The end of a press that goes on. */
+  #released: Promise<void> = Promise.resolve()
   #form = byId("ask", HTMLFormElement)
   #opener = byId("ask-open", HTMLButtonElement)
   #to = byId("ask-to", HTMLInputElement)
   #document = byId("ask-document", HTMLSelectElement)
   #message = byId("ask-message", HTMLTextAreaElement)
 
-  /**
-   * @param {import("./request_row.js").RequestActions} actions
-   * @param {{ opened: () => void, sent: (request: people.ReviewRequest) => Promise<void> }} events
-   *   `opened`: the other form closes
-   */
-  constructor(actions, events) {
+  /** @param events `opened`: the other form closes */
+  constructor(actions: RequestActions, events: { opened: () => void, sent: (request: people.ReviewRequest) => Promise<void> }) {
     this.actions = actions
     this.events = events
   }
@@ -49,8 +46,7 @@ export class RequestForm {
     onSubmit(this.#form, byId("ask-go", HTMLButtonElement), () => this.#send())
   }
 
-  /** @param {boolean} shown */
-  show(shown) {
+  show(shown: boolean) {
     this.#form.hidden = !shown
     this.#opener.setAttribute("aria-expanded", String(shown))
     this.#forgive()
@@ -62,8 +58,8 @@ export class RequestForm {
     this.#form.scrollIntoView({ block: "nearest" })
   }
 
-  /** A personal link was opened. @param {string} token */
-  take(token) {
+  /** A personal link was opened. */
+  take(token: string) {
     this.show(true)
     this.#to.value = `${location.origin}/#ask=${token}`
     this.#retype()
@@ -82,10 +78,8 @@ export class RequestForm {
   /**
    * Drops the request that came first once it is decided. The list may be older than that request, so the
    * request itself is read. The form is done if it was accepted; otherwise the user's own words stay.
-   *
-   * @param {readonly people.ReviewRequest[]} pending
    */
-  async update(pending) {
+  async update(pending: readonly people.ReviewRequest[]) {
     const id = this.#received?.id
     if (id === undefined || pending.some((request) => request.id === id)) return
     const state = await stateOf(id)
@@ -175,8 +169,8 @@ export class RequestForm {
     }
   }
 
-  /** The other user was first: their request is shown, and one press accepts it. @param {unknown} error */
-  async #refused(error) {
+  /** The other user was first: their request is shown, and one press accepts it. */
+  async #refused(error: unknown) {
     if (!(error instanceof api.Problem) || error.kind !== "request-already-received") return this.#failed(error)
     try {
       this.#received = await people.request(error.id)
@@ -189,15 +183,13 @@ export class RequestForm {
     if (mayMove && accept instanceof HTMLElement) accept.focus()
   }
 
-  /** @param {unknown} error */
-  #failed(error) {
+  #failed(error: unknown) {
     const why = () => peopleErrorText(error)
     if (error instanceof api.Problem && OF_PERSON.includes(error.kind)) return this.#refusePerson(why)
     return say(byId("ask-error"), why)
   }
 
-  /** @param {() => string} why */
-  #refusePerson(why) {
+  #refusePerson(why: () => string) {
     say(byId("ask-to-error"), why)
     this.#to.setAttribute("aria-invalid", "true")
     // A look-up fails while its user is in another field already; only a press on the button ends here.
@@ -217,8 +209,8 @@ export class RequestForm {
   }
 }
 
-/** The state of a request; `pending` while the server cannot be reached. @param {string} id */
-async function stateOf(id) {
+/** The state of a request; `pending` while the server cannot be reached. */
+async function stateOf(id: string) {
   try {
     return (await people.request(id)).state
   } catch (error) {

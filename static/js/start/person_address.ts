@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * How a user is named to the server: by an exact handle, or by a personal link.
  * Pure, tested with `node --test`.
@@ -13,25 +12,23 @@ const FRAGMENT = /^#ask=([\w-]{43})$/
 /**
  * A handle as the server stores it, without the `@`. A keyboard may compose Hangul of single letters.
  *
- * @param {string} text
- * @returns {string | null} `null`: it cannot be a handle
+ * @returns `null`: it cannot be a handle
  */
-export function handleIn(text) {
+export function handleIn(text: string): string | null {
   const handle = text.normalize("NFC").trim().replace(/^[@＠]/, "").toLowerCase()
   return HANDLE.test(handle) ? handle : null
 }
 
-/** The token of a personal link. @param {string} hash of an address @returns {string | null} */
-export const tokenIn = (hash) => FRAGMENT.exec(hash)?.[1] ?? null
+/** The token of a personal link. @param hash of an address */
+export const tokenIn = (hash: string): string | null => FRAGMENT.exec(hash)?.[1] ?? null
 
 /**
  * The person in a text that a user typed or pasted, as the server reads it.
  *
- * @param {string} text
- * @param {string} origin of this site
- * @returns {string | null} `@handle` or a token; `null`: it is neither
+ * @param origin of this site
+ * @returns `@handle` or a token; `null`: it is neither
  */
-export function personIn(text, origin) {
+export function personIn(text: string, origin: string): string | null {
   const typed = text.trim()
   if (TOKEN.test(typed)) return typed
   if (typed.includes("#") || typed.includes("/")) return tokenOf(typed, origin)
@@ -39,8 +36,7 @@ export function personIn(text, origin) {
   return handle === null ? null : `@${handle}`
 }
 
-/** @param {string} text @param {string} origin */
-function tokenOf(text, origin) {
+function tokenOf(text: string, origin: string) {
   // An address may come without its scheme.
   const { host, protocol } = new URL(origin)
   const address = text.startsWith(host) ? `${protocol}//${text}` : text

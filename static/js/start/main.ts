@@ -1,4 +1,3 @@
-// @ts-check
 /** Where `index.html` begins: a name, two ways on, and what one has already. */
 
 import { Menu } from "../desk/menu.js"
@@ -14,26 +13,25 @@ import { i18n, t } from "../lib/i18n.js"
 import { cleanFields } from "../lib/incoming.js"
 import { signInAddress } from "../lib/sign_in.js"
 import { candidatesIn } from "../sections/headings.js"
-import { DocumentList } from "./document_list.js"
-import { ImportFile } from "./import_file.js"
-import { Offers } from "./offers.js"
-import { PasteDraft } from "./paste_draft.js"
-import { Partners } from "./partners.js"
-import { offerIn } from "./offer_text.js"
-import { tokenIn } from "./person_address.js"
+import { DocumentList } from "./document_list.ts"
+import { ImportFile } from "./import_file.ts"
+import { Offers } from "./offers.ts"
+import { PasteDraft } from "./paste_draft.ts"
+import { Partners } from "./partners.ts"
+import { offerIn } from "./offer_text.ts"
+import { tokenIn } from "./person_address.ts"
 
 /** The ways to a document. */
 const PANELS = ["paste", "file", "link"]
-/** The first element of each, which receives the focus. @type {Readonly<Record<string, string>>} */
-const FIRST = { paste: "paste-text", file: "file-choose", link: "link-field" }
+/** The first element of each, which receives the focus. */
+const FIRST: Readonly<Record<string, string>> = { paste: "paste-text", file: "file-choose", link: "link-field" }
 /** Longest title that is made from a first line, in characters. */
 const TITLE_MAX = 60
 
 class StartPage {
-  /** @type {api.User | null} */
-  #me = null
-  /** How a user without a sign-in gets one. @type {api.Entry} */
-  #entry = { guests: true, sign_in_url: null, user: null }
+  #me: api.User | null = null
+  /** How a user without a sign-in gets one. */
+  #entry: api.Entry = { guests: true, sign_in_url: null, user: null }
   #self = new SelfMenu((me) => this.#renamed(me))
   #code = new CodeForm(() => this.#me, (me) => this.#changeUser(me))
   #documentList = new DocumentList()
@@ -58,9 +56,8 @@ class StartPage {
     for (const panel of PANELS) {
       byId(`way-${panel}`).addEventListener("click", () => this.#choose(panel))
     }
-    /** @type {[string, () => Promise<void>][]} */
-    const submits = [["paste", () => this.#create()], ["link", () => this.#follow()], ["asked", () => this.#visit()]]
-    const failed = (/** @type {unknown} */ error) => this.#fail(() => errorText(error))
+    const submits: [string, () => Promise<void>][] = [["paste", () => this.#create()], ["link", () => this.#follow()], ["asked", () => this.#visit()]]
+    const failed = (error: unknown) => this.#fail(() => errorText(error))
     for (const [id, submit] of submits) {
       onSubmit(byId(id, HTMLFormElement), byId(`${id}-go`, HTMLButtonElement), submit, failed)
     }
@@ -77,8 +74,7 @@ class StartPage {
     this.#code.takeAddress()
   }
 
-  /** @param {api.User | null} me */
-  #showUser(me) {
+  #showUser(me: api.User | null) {
     this.#me = me
     // A returning user comes for a document: the slogan is small, and the lists stand right below it.
     document.body.dataset.returning = String(me !== null)
@@ -91,8 +87,8 @@ class StartPage {
     } else if (this.#entry.guests) this.#name.focus()
   }
 
-  /** The user opened a personal link, or that of an offer. @param {Partners | Offers} list */
-  #linkOpened(list) {
+  /** The user opened a personal link, or that of an offer. */
+  #linkOpened(list: Partners | Offers) {
     if (this.#me === null) list.link.store()
     list.openLink()
     if (this.#isDrawn) this.#draw()
@@ -119,14 +115,14 @@ class StartPage {
     byId("lists").hidden = this.#me === null
   }
 
-  /** The same sentence again is spoken again. @param {() => string} why */
-  #fail(why) {
+  /** The same sentence again is spoken again. */
+  #fail(why: () => string) {
     say(this.#error)
     say(this.#error, why)
   }
 
-  /** The name of the user, and the entries that change it. @param {api.User} me */
-  #hello(me) {
+  /** The name of the user, and the entries that change it. */
+  #hello(me: api.User) {
     const sentence = el("p", { text: t("start.hello", { name: me.name }) })
     if (!isGuest(me)) return [sentence]
     const correct = button(t("identity.name"), { class: "button button-quiet" }, () => this.#self.correct())
@@ -134,20 +130,19 @@ class StartPage {
     return [sentence, correct, leave]
   }
 
-  /** @param {api.User} me */
-  #renamed(me) {
+  #renamed(me: api.User) {
     this.#me = me
     this.#draw()
   }
 
-  /** Another user is here now: the lists are theirs. @param {api.User} me */
-  #changeUser(me) {
+  /** Another user is here now: the lists are theirs. */
+  #changeUser(me: api.User) {
     if (this.#me === null) return this.#showUser(me)
     location.assign("/")
   }
 
-  /** Where guests are off there is one way on: to sign in. @param {boolean} mayEnter */
-  #drawSignIn(mayEnter) {
+  /** Where guests are off there is one way on: to sign in. */
+  #drawSignIn(mayEnter: boolean) {
     const { sign_in_url: url } = this.#entry
     byId("sign-in").hidden = mayEnter
     byId("sign-in-text").textContent = t(url === null ? "start.signin" : "start.signin.back")
@@ -156,14 +151,12 @@ class StartPage {
     if (url !== null) go.href = signInAddress(url, location)
   }
 
-  /** @param {string} panel */
-  #choose(panel) {
+  #choose(panel: string) {
     // A link says first what it opens, and asks for a name itself.
     if (panel === "link" || this.#mayGoOn()) this.#open(panel)
   }
 
-  /** @param {string} panel */
-  #open(panel) {
+  #open(panel: string) {
     for (const other of PANELS) {
       const open = other === panel && byId(other).hidden
       byId(other).hidden = !open
@@ -224,28 +217,26 @@ class StartPage {
   }
 }
 
-/** A sentence with a correction in it, `[struck|put in]`, drawn as a reviewer would. @param {string} sentence */
-function corrected(sentence) {
+/** A sentence with a correction in it, `[struck|put in]`, drawn as a reviewer would. */
+function corrected(sentence: string) {
   const [before, struck, put, after] = sentence.split(/[[|\]]/)
   // The struck word is a picture of what Galley does; read aloud it would be nonsense.
   return [before ?? "", el("del", { "aria-hidden": "true", text: struck }), el("ins", { text: put }), after ?? ""]
 }
 
-/** @param {string} text */
-const firstLine = (text) => text.split("\n").find((line) => line.trim() !== "")?.trim() ?? ""
+const firstLine = (text: string) => text.split("\n").find((line) => line.trim() !== "")?.trim() ?? ""
 
-/** A title from the first line with text. @param {string} text */
-function titleOf(text) {
+/** A title from the first line with text. */
+function titleOf(text: string) {
   const line = firstLine(text)
-  /** @type {string[]} */
-  const characters = []
+  const characters: string[] = []
   for (const grapheme of graphemesOf(line)) if (TITLE_MAX < characters.push(grapheme)) break
   if (characters.length === 0) return t("start.untitled")
   return characters.length <= TITLE_MAX ? line : `${characters.slice(0, TITLE_MAX - 1).join("")}…`
 }
 
-/** The way to a share link, a personal link or an offer, when it is one of ours. @param {string} text @param {string} origin */
-function linkPath(text, origin) {
+/** The way to a share link, a personal link or an offer, when it is one of ours. */
+function linkPath(text: string, origin: string) {
   try {
     const { pathname, hash, origin: of } = new URL(text.trim(), origin)
     const isOurs = /^\/[sd]\/[\w-]+\/?$/.test(pathname) || (pathname === "/" && (tokenIn(hash) ?? offerIn(hash)) !== null)

@@ -1,19 +1,20 @@
-// @ts-check
 /** A link that was opened on the start page, such as `/#ask=…`. It waits until its user has signed in. */
 
 import { storeInvite, takeInvite } from "../lib/sign_in.js"
 
 export class OpenedLink {
+  declare name: string
+  declare valueIn: (hash: string) => string | null
   #value = ""
 
-  /** @param {string} name under which the tab stores it @param {(hash: string) => string | null} valueIn reads it from an address */
-  constructor(name, valueIn) {
+  /** @param name under which the tab stores it @param valueIn reads it from an address */
+  constructor(name: string, valueIn: (hash: string) => string | null) {
     this.name = name
     this.valueIn = valueIn
   }
 
-  /** Takes the link out of the address, now and later. @param {() => void} taken */
-  watch(taken) {
+  /** Takes the link out of the address, now and later. */
+  watch(taken: () => void) {
     const take = () => {
       const value = this.valueIn(location.hash)
       if (value === null) return

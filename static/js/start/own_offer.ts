@@ -1,4 +1,3 @@
-// @ts-check
 /** An own offer as a row: its free places, the users who claimed one, its link and its end. Owns one element. */
 
 import { announce, showToast } from "../lib/announce.js"
@@ -6,22 +5,24 @@ import { confirm } from "../lib/confirm.js"
 import { button, byId, copy, el, fillMeter, isDrawn, meter, nameButton, once, say, write } from "../lib/dom.js"
 import { t, number, when } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
-import { claimErrorText, offerErrorText, remainingSentence } from "./offer_text.js"
-import { fillRows } from "./person_rows.js"
+import type { Claim } from "../lib/offers_api.js"
+import { claimErrorText, offerErrorText, remainingSentence } from "./offer_text.ts"
+import { fillRows } from "./person_rows.ts"
 
-/** @typedef {import("../lib/offers_api.js").Claim} Claim */
-
-/**
- * @typedef {object} Page what the start page does for an offer
- * @property {() => Promise<void>} changed the offers are read again
- * @property {() => Promise<void>} accepted the reader has a new partner
- */
+/** The acts of the start page for an offer. */
+interface Page {
+  changed: () => Promise<void> // the offers are read again
+  accepted: () => Promise<void> // the reader has a new partner
+}
 
 export class OwnOffer {
-  /** `null`: not read yet. @type {Claim[] | null} */
-  #claims = null
-  /** The claims that the reader declined: their end is no news. @type {Set<string>} */
-  #declined = new Set()
+  declare offer: offers.Offer
+  declare page: Page
+  declare element
+  /** `null`: not read yet. */
+  #claims: Claim[] | null = null
+  /** The claims that the reader declined: their end is no news. */
+  #declined: Set<string> = new Set()
   /** The claims that were read, as they stand in the list. */
   #reads = 0
   #heading = el("p", { class: "row-title" })
@@ -37,8 +38,7 @@ export class OwnOffer {
   #meter = meter()
   #panel = el("div", { class: "offer-people" }, this.#error, this.#none, this.#list)
 
-  /** @param {offers.Offer} offer @param {Page} page */
-  constructor(offer, page) {
+  constructor(offer: offers.Offer, page: Page) {
     this.offer = offer
     this.page = page
     this.#panel.id = `people-${offer.id}`
@@ -66,12 +66,8 @@ export class OwnOffer {
     return this.offer.capacity - this.offer.remaining
   }
 
-  /**
-   * A newer state of the offer. Its claims are read again if they are shown, or if their number has changed.
-   *
-   * @param {offers.Offer} offer
-   */
-  async update(offer) {
+  /** A newer state of the offer. Its claims are read again if they are shown, or if their number has changed. */
+  async update(offer: offers.Offer) {
     const before = this.taken
     // Without a place taken there is no claim to read; the first one is new.
     if (before === 0) this.#claims ??= []
@@ -105,8 +101,7 @@ export class OwnOffer {
     fillRows(this.#list, (this.#claims ?? []).map((claim) => this.#claim(claim)), this.#people)
   }
 
-  /** @param {boolean} shown */
-  #show(shown) {
+  #show(shown: boolean) {
     this.#panel.hidden = !shown
     this.draw()
     if (shown) void this.#read()
@@ -127,8 +122,7 @@ export class OwnOffer {
     this.draw()
   }
 
-  /** @param {readonly Claim[]} claims */
-  #announceChanges(claims) {
+  #announceChanges(claims: readonly Claim[]) {
     const before = this.#claims
     if (before === null) return
     const { title } = this.offer
@@ -137,8 +131,7 @@ export class OwnOffer {
     for (const { user } of ended) announce(t("offer.claim.left", { name: user.name, title }))
   }
 
-  /** @param {Claim} claim */
-  #claim(claim) {
+  #claim(claim: Claim) {
     const { id, user, message, state, number: position, created_at: at } = claim
     const facts = [t("offer.claim.number", { number: number(position) }), when(at)]
     if (state === "accepted") facts.push(t("offer.claim.accepted"))
@@ -153,8 +146,7 @@ export class OwnOffer {
     return el("li", { class: "row", "data-key": id }, text, el("div", { class: "actions" }, ...buttons))
   }
 
-  /** @param {"accept" | "decline"} act @param {Claim} claim */
-  #answer(act, claim) {
+  #answer(act: "accept" | "decline", claim: Claim) {
     const words = t(`offer.claim.${act}`)
     const kind = act === "accept" ? "button button-strong" : "button"
     const press = button(words, { class: kind, label: `${words}: ${claim.user.name}` }, () => void once(press, () => this.#decide(act, claim)))
@@ -162,8 +154,7 @@ export class OwnOffer {
     return press
   }
 
-  /** @param {"accept" | "decline"} act @param {Claim} claim */
-  async #decide(act, claim) {
+  async #decide(act: "accept" | "decline", claim: Claim) {
     const { name } = claim.user
     if (act === "decline") this.#declined.add(claim.id)
     try {
@@ -195,5 +186,5 @@ export class OwnOffer {
   }
 }
 
-/** The claims of one list that the other one misses. @param {readonly Claim[]} list @param {readonly Claim[]} other */
-const missing = (list, other) => list.filter(({ id }) => other.every((claim) => claim.id !== id))
+/** The claims of one list that the other one misses. */
+const missing = (list: readonly Claim[], other: readonly Claim[]) => list.filter(({ id }) => other.every((claim) => claim.id !== id))

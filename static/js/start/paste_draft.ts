@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The text and the title of a new document, kept for the reload of a tab until the document is created.
  */
@@ -11,8 +10,8 @@ const FIELDS = ["paste-text", "paste-title"]
 export class PasteDraft {
   #drafts = new WrittenDrafts("start")
 
-  /** Puts back what a reload interrupted. @returns {boolean} whether there was anything */
-  start() {
+  /** Puts back what a reload interrupted. @returns whether there was anything */
+  start(): boolean {
     let isFound = false
     for (const id of FIELDS) {
       const field = fieldOf(id)
@@ -28,7 +27,6 @@ export class PasteDraft {
   }
 }
 
-/** @param {string} id */
-function fieldOf(id) {
-  return /** @type {HTMLInputElement | HTMLTextAreaElement} */ (byId(id))
+function fieldOf(id: string) {
+  return byId(id) as HTMLInputElement | HTMLTextAreaElement
 }

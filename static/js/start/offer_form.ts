@@ -1,24 +1,23 @@
-// @ts-check
 /** The form that offers reviews. Owns one form and the button that opens it. */
 
 import { showToast } from "../lib/announce.js"
 import { byId, mayMoveFocus, onSubmit, say } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
-import { offerErrorText } from "./offer_text.js"
+import { offerErrorText } from "./offer_text.ts"
 
 /** Most places of an offer, as on the server. */
 const CAPACITY_MAX = 100
 
 export class OfferForm {
+  declare made: (offer: offers.Offer) => Promise<void>
   #form = byId("offer", HTMLFormElement)
   #opener = byId("offer-open", HTMLButtonElement)
   #title = byId("offer-title", HTMLInputElement)
   #capacity = byId("offer-capacity", HTMLInputElement)
   #message = byId("offer-message", HTMLTextAreaElement)
 
-  /** @param {(offer: offers.Offer) => Promise<void>} made */
-  constructor(made) {
+  constructor(made: (offer: offers.Offer) => Promise<void>) {
     this.made = made
   }
 
@@ -28,8 +27,7 @@ export class OfferForm {
     onSubmit(this.#form, byId("offer-go", HTMLButtonElement), () => this.#submit())
   }
 
-  /** @param {boolean} shown */
-  show(shown) {
+  show(shown: boolean) {
     this.#form.hidden = !shown
     this.#opener.setAttribute("aria-expanded", String(shown))
     this.#forgive()
@@ -63,8 +61,7 @@ export class OfferForm {
     }
   }
 
-  /** @param {HTMLInputElement} field @param {() => string} why */
-  #refuse(field, why) {
+  #refuse(field: HTMLInputElement, why: () => string) {
     say(byId(`${field.id}-error`), why)
     field.setAttribute("aria-invalid", "true")
     field.focus()
