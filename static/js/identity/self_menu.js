@@ -2,7 +2,7 @@
 /** The menu entries of a user's own identity: correct the name, notifications, use another device, leave. */
 
 import { el } from "../lib/dom.js"
-import { Notifications } from "../notify/notifications.js"
+import { Notifications } from "../notify/notifications.ts"
 import { SignOut, isGuest } from "./sign_out.js"
 import { MoveDialog } from "./move_dialog.js"
 import { correctName } from "./name_dialog.js"

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Web Push of this browser: whether it may, and its subscription. Draws nothing.
  *
@@ -13,45 +12,45 @@ const WORKER = "/service-worker.js"
 /** The preference with the id of the user whose notifications this browser receives. */
 const OWNER = "push.owner"
 
-/**
- * @typedef {"off" | "insecure" | "unsupported" | "blocked" | "ready" | "on"} PushState `off`: the server sends no
- *   pushes; `insecure`: the address is not https; `ready`: the user may subscribe
- */
+/** `off`: the server sends no pushes; `insecure`: the address is not https; `ready`: the user may subscribe. */
+export type PushState = "off" | "insecure" | "unsupported" | "blocked" | "ready" | "on"
 
-/** The bytes of a key in base64url. @param {string} text */
-export function bytesOf(text) {
+/** The bytes of a key in base64url. */
+export function bytesOf(text: string) {
   const characters = atob(text.replaceAll("-", "+").replaceAll("_", "/"))
   return Uint8Array.from(characters, (character) => character.charCodeAt(0))
 }
 
-/** Whether this browser can receive pushes at all. @returns {PushState | null} `null`: it can */
-function obstacle() {
+/** Whether this browser can receive pushes at all. @returns `null`: it can */
+function obstacle(): PushState | null {
   if (!window.isSecureContext) return "insecure"
   const isSupported = "serviceWorker" in navigator && "PushManager" in window && "Notification" in window
   return isSupported ? null : "unsupported"
 }
 
-/** The subscription of this browser. @returns {Promise<PushSubscription | null>} */
-async function currentSubscription() {
+/** The subscription of this browser. */
+async function currentSubscription(): Promise<PushSubscription | null> {
   if (obstacle() !== null) return null
   const registration = await navigator.serviceWorker.getRegistration("/")
   return (await registration?.pushManager.getSubscription()) ?? null
 }
 
-/** Whether it was made for that key of the server. @param {PushSubscription} subscription @param {Uint8Array} key */
-function isFor({ options }, key) {
+/** Whether it was made for that key of the server. */
+function isFor({ options }: PushSubscription, key: Uint8Array) {
   const bytes = new Uint8Array(options.applicationServerKey ?? new ArrayBuffer(0))
   return bytes.length === key.length && bytes.every((byte, at) => byte === key[at])
 }
 
 export class Push {
-  /** The server's key; `undefined`: not read yet. @type {string | null | undefined} */
-  #key
-  /** All browsers of the user. @type {notify.Browser[]} */
-  browsers = []
+  declare user: string
+  declare preference
+  /** The server's key; `undefined`: not read yet. */
+  #key: string | null | undefined
+  /** All browsers of the user. */
+  browsers: notify.Browser[] = []
 
-  /** @param {string} user the id */
-  constructor(user) {
+  /** @param user the id */
+  constructor(user: string) {
     this.user = user
     this.preference = `push.${user}`
   }
@@ -74,8 +73,8 @@ export class Push {
     return this.#key !== null
   }
 
-  /** Reads the state of this browser, and the list of all. @returns {Promise<PushState>} */
-  async read() {
+  /** Reads the state of this browser, and the list of all. */
+  async read(): Promise<PushState> {
     if (!(await this.isOffered())) return "off"
     this.browsers = await notify.browsers()
     const reason = obstacle()
@@ -91,12 +90,8 @@ export class Push {
     return preference(this.preference)
   }
 
-  /**
-   * Asks for the permission, and subscribes. Begins in the press of a button: browsers ignore other questions.
-   *
-   * @returns {Promise<"on" | "blocked" | "dismissed" | "off">}
-   */
-  async subscribe() {
+  /** Asks for the permission, and subscribes. Begins in the press of a button: browsers ignore other questions. */
+  async subscribe(): Promise<"on" | "blocked" | "dismissed" | "off"> {
     const permission = await Notification.requestPermission()
     if (permission !== "granted") return permission === "denied" ? "blocked" : "dismissed"
     if (!(await this.isOffered())) return "off"
@@ -111,8 +106,7 @@ export class Push {
     return "on"
   }
 
-  /** @param {PushSubscription} subscription */
-  async #register(subscription) {
+  async #register(subscription: PushSubscription) {
     const { id } = await notify.addBrowser({ ...subscription.toJSON(), lang: i18n.language })
     setPreference(this.preference, id)
     setPreference(OWNER, this.user)

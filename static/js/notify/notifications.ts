@@ -1,23 +1,23 @@
-// @ts-check
 /**
  * Notifications of a signed-in user: the entry of the menu, and the quiet offer where they would help. Both
  * are there only if the server sends pushes.
  */
 
 import { showToast } from "../lib/announce.js"
+import type { User } from "../lib/api.js"
 import { el } from "../lib/dom.js"
 import { i18n, t } from "../lib/i18n.js"
 import { preference, setPreference } from "../lib/preferences.js"
-import { NotificationsDialog, outcomeSentence, pushErrorText } from "./dialog.js"
-import { Push } from "./push.js"
+import { NotificationsDialog, outcomeSentence, pushErrorText } from "./dialog.ts"
+import { Push } from "./push.ts"
 
 /** How often a browser shows the offer in all; then the entry of the menu remains. */
 const OFFERS_MAX = 3
 const OFFERED = "push.offered"
 
 export class Notifications {
-  /** @type {Push | null} */
-  #push = null
+  declare element
+  #push: Push | null = null
   #user = ""
   #isOffered = false
 
@@ -28,8 +28,7 @@ export class Notifications {
     i18n.addEventListener("change", () => this.#push?.translate().catch(() => undefined))
   }
 
-  /** @param {import("../lib/api.js").User | null} me */
-  async setUser(me) {
+  async setUser(me: User | null) {
     const user = me?.id ?? ""
     if (user === this.#user) return
     this.#user = user
@@ -40,12 +39,8 @@ export class Notifications {
     if (user === this.#user) this.element.hidden = !isOffered
   }
 
-  /**
-   * Offers notifications, once on a page, and a few times on a browser.
-   *
-   * @param {"push.offer.request" | "push.offer.wait"} sentence
-   */
-  async offer(sentence) {
+  /** Offers notifications, once on a page, and a few times on a browser. */
+  async offer(sentence: "push.offer.request" | "push.offer.wait") {
     const push = this.#push
     const before = Number(preference(OFFERED)) || 0
     if (push === null || this.#isOffered || OFFERS_MAX <= before) return
@@ -56,10 +51,9 @@ export class Notifications {
     showToast(t(sentence), { text: t("push.offer"), act: () => this.#accept(push) })
   }
 
-  /** @param {Push} push */
-  async #accept(push) {
+  async #accept(push: Push) {
     setPreference(OFFERED, String(OFFERS_MAX))
-    const done = (/** @type {Parameters<typeof outcomeSentence>[0]} */ outcome) => showToast(outcomeSentence(outcome))
+    const done = (outcome: Parameters<typeof outcomeSentence>[0]) => showToast(outcomeSentence(outcome))
     await push.subscribe().then(done, (error) => showToast(pushErrorText(error)))
   }
 

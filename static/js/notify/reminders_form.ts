@@ -1,29 +1,30 @@
-// @ts-check
 /** The settings of reminders: what they are about, quiet hours, and the time zone of those. Owns one form. */
 
 import { Problem } from "../lib/api.js"
 import { el, onSubmit, say, translatedButton } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { ownTimeZone, t } from "../lib/i18n.js"
+import { ownTimeZone, t, type Sentence } from "../lib/i18n.js"
 import * as notify from "../lib/notify_api.js"
-import { timeZones } from "./notify_text.js"
+import type { Reminders } from "../lib/notify_api.js"
+import { timeZones } from "./notify_text.ts"
 
-/** @typedef {import("../lib/notify_api.js").Reminders} Reminders */
-
-const SWITCHES = /** @type {const} */ (["review_unanswered", "seat_free", "request_unanswered"])
+const SWITCHES = ["review_unanswered", "seat_free", "request_unanswered"] as const
 /** The quiet hours that are proposed first. */
 const PROPOSED = { from: "22:00", to: "08:00" }
 
-/** A switch with its words. @param {string} id @param {import("../lib/i18n.js").Sentence} words */
-function switchOf(id, words) {
+/** A switch with its words. */
+function switchOf(id: string, words: Sentence) {
   const input = el("input", { id, type: "checkbox" })
   return { input, label: el("label", { class: "notify-check" }, input, el("span", { "data-t": words, text: t(words) })) }
 }
 
-/** A field with its label. @template {HTMLElement} T @param {T} field @param {import("../lib/i18n.js").Sentence} words */
-const fieldOf = (field, words) => el("div", {}, el("label", { for: field.id, "data-t": words, text: t(words) }), field)
+/** A field with its label. */
+const fieldOf = <T extends HTMLElement>(field: T, words: Sentence) =>
+  el("div", {}, el("label", { for: field.id, "data-t": words, text: t(words) }), field)
 
 export class RemindersForm {
+  declare saved: (saved: Reminders) => void
+  declare element
   #switches = SWITCHES.map((name) => ({ name, ...switchOf(`reminders-${name}`, `reminders.${name}`) }))
   #quiet = switchOf("reminders-quiet", "reminders.quiet")
   #from = el("input", { id: "reminders-from", type: "time", required: true, "aria-describedby": "reminders-error" })
@@ -33,8 +34,7 @@ export class RemindersForm {
   #error = el("p", { id: "reminders-error", class: "form-error", role: "alert" })
   #save = translatedButton("reminders.save", { class: "button button-strong", type: "submit" })
 
-  /** @param {(saved: Reminders) => void} saved */
-  constructor(saved) {
+  constructor(saved: (saved: Reminders) => void) {
     this.saved = saved
     this.#save.id = "reminders-save"
     this.element = el(
@@ -53,8 +53,7 @@ export class RemindersForm {
     onSubmit(this.element, this.#save, () => this.#submit())
   }
 
-  /** @param {Reminders} reminders */
-  show(reminders) {
+  show(reminders: Reminders) {
     for (const { name, input } of this.#switches) input.checked = reminders[name]
     const { from, to } = reminders.quiet ?? PROPOSED
     this.#quiet.input.checked = reminders.quiet !== null
@@ -93,22 +92,19 @@ export class RemindersForm {
     }
   }
 
-  /** @param {unknown} error */
-  #refused(error) {
+  #refused(error: unknown) {
     if (!(error instanceof Problem) || error.kind !== "invalid-reminders") return this.#fail(() => errorText(error))
     if (error.field === "time_zone") return this.#refuse(this.#zone, () => t("reminders.zone.unknown"))
     return this.#refuse(error.field === "quiet.from" ? this.#from : this.#to, () => t("reminders.time.missing"))
   }
 
-  /** @param {HTMLElement} field @param {() => string} why */
-  #refuse(field, why) {
+  #refuse(field: HTMLElement, why: () => string) {
     this.#fail(why)
     field.setAttribute("aria-invalid", "true")
     field.focus()
   }
 
-  /** @param {() => string} [why] */
-  #fail(why) {
+  #fail(why?: () => string) {
     for (const field of [this.#from, this.#to, this.#zone]) field.removeAttribute("aria-invalid")
     say(this.#error, why)
   }

@@ -1,4 +1,3 @@
-// @ts-check
 /** The dialog of notifications: this browser, the user's other browsers, and reminders. */
 
 import { IdentityDialog } from "../identity/dialog.js"
@@ -7,21 +6,21 @@ import { el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t, when } from "../lib/i18n.js"
 import * as notify from "../lib/notify_api.js"
-import { browserName } from "./notify_text.js"
-import { RemindersForm } from "./reminders_form.js"
+import { browserName } from "./notify_text.ts"
+import type { Push, PushState } from "./push.ts"
+import { RemindersForm } from "./reminders_form.ts"
 
-/** @typedef {import("./push.js").PushState} PushState */
+/** The sentence about the outcome of a press. */
+export const outcomeSentence = (outcome: "on" | "blocked" | "dismissed" | "off") => t(`push.outcome.${outcome}`)
 
-/** The sentence about the outcome of a press. @param {"on" | "blocked" | "dismissed" | "off"} outcome */
-export const outcomeSentence = (outcome) => t(`push.outcome.${outcome}`)
-
-/** An error of subscribing: of the server, or of the browser, which cannot reach its push service. @param {unknown} error */
-export const pushErrorText = (error) => (error instanceof Problem ? errorText(error) : t("push.failed"))
+/** An error of subscribing: of the server, or of the browser, which cannot reach its push service. */
+export const pushErrorText = (error: unknown) => (error instanceof Problem ? errorText(error) : t("push.failed"))
 
 export class NotificationsDialog {
+  declare push: Push
   #dialog = new IdentityDialog(() => this.#draw(), pushErrorText)
-  /** `null`: not read yet. @type {PushState | null} */
-  #state = null
+  /** `null`: not read yet. */
+  #state: PushState | null = null
   /** The settings are there, and the form shows them. */
   #hasReminders = false
   #browsers = el("div", { class: "notify-browsers" })
@@ -34,8 +33,7 @@ export class NotificationsDialog {
     this.#form.element,
   )
 
-  /** @param {import("./push.js").Push} push */
-  constructor(push) {
+  constructor(push: Push) {
     this.push = push
     // A change ends the sentence about the one before.
     for (const kind of ["input", "submit"]) this.#form.element.addEventListener(kind, () => this.#dialog.say())
@@ -54,8 +52,8 @@ export class NotificationsDialog {
     await Promise.all([this.#read(), this.#read(readReminders)])
   }
 
-  /** Reads a part, and draws. @param {() => Promise<void>} [part] else the state of this browser */
-  async #read(part = async () => void (this.#state = await this.push.read())) {
+  /** Reads a part, and draws. @param part else the state of this browser */
+  async #read(part: () => Promise<void> = async () => void (this.#state = await this.push.read())) {
     await part().catch((error) => this.#dialog.fail(() => errorText(error)))
     this.#draw()
   }
@@ -104,16 +102,15 @@ export class NotificationsDialog {
     this.#dialog.say(() => t("push.stopped"))
   }
 
-  /** @param {notify.Browser} browser @param {string} name */
-  async #remove({ id }, name) {
+  async #remove({ id }: notify.Browser, name: string) {
     await notify.removeBrowser(id)
     await this.#read()
     this.#dialog.say(() => t("push.removed", { name }))
   }
 }
 
-/** Saved reminders, and when none comes. @param {notify.Reminders} saved */
-export function savedSentence({ review_unanswered: review, seat_free: seat, request_unanswered: request, quiet, time_zone: zone }) {
+/** Saved reminders, and when none comes. */
+export function savedSentence({ review_unanswered: review, seat_free: seat, request_unanswered: request, quiet, time_zone: zone }: notify.Reminders) {
   if (!review && !seat && !request) return t("reminders.saved.none")
   if (quiet === null) return t("reminders.saved")
   return t("reminders.saved.quiet", { from: quiet.from, to: quiet.to, zone: (zone ?? "UTC").replaceAll("_", " ") })
