@@ -5,7 +5,7 @@
  * `server_events.js` applies the events of the server, `policy.js` holds the rules of a change of phase.
  */
 
-import { History } from "../history/history.js"
+import { History } from "../history/history.ts"
 import { copiedAt, InviteButton } from "../identity/invite.js"
 import { ReviewerDialog } from "../identity/reviewer_dialog.js"
 import { SelfMenu } from "../identity/self_menu.js"

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The history of the text: a time line of its versions, with what each changed beside it.
  *
@@ -6,30 +5,38 @@
  * what is chosen stays chosen. Owns one dialog.
  */
 
+import type { Editor } from "../desk/editor.js"
 import * as api from "../lib/api.js"
 import { button, byId, el, onSubmit } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { i18n, translateAll, t } from "../lib/i18n.js"
-import { Timeline } from "./timeline.js"
-import { VersionView } from "./version_view.js"
+import type { Store } from "../store.js"
+import { Timeline } from "./timeline.ts"
+import { VersionView } from "./version_view.ts"
 
 /** How often an open history is read again, in ms. */
 const READ_EVERY = 5_000
 
 export class History {
+  declare store: Store
+  declare editor: Editor
+  declare document: string
+  declare dialog
+  declare status
+  declare body
+  declare timeline: Timeline
+  declare view: VersionView
   #timer = 0
   #reads = 0
-  /** @type {"none" | "loading" | "failed" | "read"} */
-  #state = "none"
-  /** @type {api.Version[]} newest first */
-  #versions = []
-  /** @type {string | null} where the next page begins */
-  #next = null
+  #state: "none" | "loading" | "failed" | "read" = "none"
+  /** Newest first. */
+  #versions: api.Version[] = []
+  /** Where the next page begins. */
+  #next: string | null = null
   #textChanged = false
   #failure = ""
 
-  /** @param {import("../store.js").Store} store @param {import("../desk/editor.js").Editor} editor @param {string} document */
-  constructor(store, editor, document) {
+  constructor(store: Store, editor: Editor, document: string) {
     this.store = store
     this.editor = editor
     this.document = document
@@ -49,8 +56,7 @@ export class History {
     this.#form = this.#nameForm()
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     byId("history-close").addEventListener("click", () => this.dialog.close(), { signal })
     this.dialog.addEventListener("close", () => this.#closed(), { signal })
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close(), { signal })
@@ -76,8 +82,8 @@ export class History {
     if (await this.#read()) this.timeline.focus()
   }
 
-  /** Reads the newest versions. What was chosen stays so, if it is still there. @returns {Promise<boolean>} whether they could be read */
-  async #read() {
+  /** Reads the newest versions. What was chosen stays so, if it is still there. @returns whether they could be read */
+  async #read(): Promise<boolean> {
     window.clearTimeout(this.#timer)
     const read = ++this.#reads
     let isRead = true
@@ -151,8 +157,7 @@ export class History {
     this.timeline.draw(this.#versions, { more: this.#next !== null })
   }
 
-  /** @param {api.Version} version */
-  #show(version) {
+  #show(version: api.Version) {
     const at = this.#versions.findIndex(({ id }) => id === version.id)
     const before = this.#versions[at + 1]
     if (before === undefined && this.#next !== null) {
@@ -163,14 +168,13 @@ export class History {
     this.view.show(version, before ?? null)
   }
 
-  /** @param {api.Version} version @param {api.Version} from */
-  async #restored(version, from) {
+  async #restored(version: api.Version, from: api.Version) {
     this.#notify(t("history.restore.done"))
     await this.#choose(version.id, from.id)
   }
 
-  /** Chooses a new version, unless the user chose another one since `before`. @param {string} id @param {string | null} before */
-  async #choose(id, before) {
+  /** Chooses a new version, unless the user chose another one since `before`. */
+  async #choose(id: string, before: string | null) {
     await this.#read()
     if (this.timeline.chosen === before) this.timeline.choose(id)
   }
@@ -210,8 +214,7 @@ export class History {
     this.view.clear()
   }
 
-  /** @param {string} sentence */
-  #notify(sentence) {
+  #notify(sentence: string) {
     this.status.textContent = sentence
   }
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * One version: its changes, the changes since, or all of its text; and the button that
  * restores it.
@@ -15,13 +14,10 @@ import { errorText } from "../lib/error_text.js"
 import { graphemesOf } from "../lib/graphemes.js"
 import { number, t, when } from "../lib/i18n.js"
 import { marked } from "../reviews/diff_view.js"
-import { pieces } from "../reviews/word_diff.js"
-import { nameOf } from "./timeline.js"
+import { pieces, type Piece } from "../reviews/word_diff.js"
+import { nameOf } from "./timeline.ts"
 
-/**
- * @typedef {import("../reviews/word_diff.js").Piece} Piece
- * @typedef {"step" | "now" | "text"} Mode
- */
+type Mode = "step" | "now" | "text"
 
 /** Unchanged passages from so many characters on are folded, all but so many at either side. */
 const FOLD_FROM = 480
@@ -30,21 +26,27 @@ const FOLD_KEEP = 160
 /** How far around a position the page looks for the start of a character. */
 const AROUND = 64
 
-const modes = /** @type {const} */ (["step", "now", "text"])
+const modes = ["step", "now", "text"] as const
 
 export class VersionView {
-  /** @type {{ version: api.Version, before: api.Version | null } | null} */
-  #shown = null
-  /** @type {Mode} */
-  #mode = "step"
+  declare document: string
+  declare actions: { mayRestore: () => "yes" | "seat" | "reader", restored: (version: api.Version, from: api.Version) => void, notify: (sentence: string) => void }
+  declare heading
+  declare about
+  declare choice
+  declare sum
+  declare text
+  declare restore
+  declare note
+  declare element
+  #shown: { version: api.Version, before: api.Version | null } | null = null
+  #mode: Mode = "step"
   #request = new AbortController()
 
-  /**
-   * @param {string} document
-   * @param {{ mayRestore: () => "yes" | "seat" | "reader", restored: (version: api.Version, from: api.Version) => void,
-   *   notify: (sentence: string) => void }} actions
-   */
-  constructor(document, actions) {
+  constructor(
+    document: string,
+    actions: { mayRestore: () => "yes" | "seat" | "reader", restored: (version: api.Version, from: api.Version) => void, notify: (sentence: string) => void },
+  ) {
     this.document = document
     this.actions = actions
     this.heading = el("h3", { id: "history-heading" })
@@ -87,8 +89,8 @@ export class VersionView {
     this.#shown = null
   }
 
-  /** @param {api.Version} version @param {api.Version | null} before the one before it, if there is one */
-  show(version, before) {
+  /** @param before the one before it, if there is one */
+  show(version: api.Version, before: api.Version | null) {
     this.#shown = { version, before }
     this.heading.textContent = nameOf(version)
     const who = version.authors.map(({ name }) => name).join(", ")
@@ -115,8 +117,7 @@ export class VersionView {
     if (this.#shown) this.show(this.#shown.version, this.#shown.before)
   }
 
-  /** @param {{ quietly?: boolean }} [options] */
-  async #draw({ quietly = false } = {}) {
+  async #draw({ quietly = false }: { quietly?: boolean } = {}) {
     if (!this.#shown) return
     this.#request.abort()
     this.#request = new AbortController()
@@ -141,13 +142,7 @@ export class VersionView {
     this.text.ariaBusy = "false"
   }
 
-  /**
-   * @param {api.Version} version
-   * @param {api.Version | null} before
-   * @param {AbortSignal} signal
-   * @returns {Promise<{ parts: (Node | string)[], sum: string }>}
-   */
-  async #parts({ id }, before, signal) {
+  async #parts({ id }: api.Version, before: api.Version | null, signal: AbortSignal): Promise<{ parts: (Node | string)[], sum: string }> {
     if (this.#mode === "text" || (this.#mode === "step" && !before)) {
       const { text } = await api.version(this.document, id, signal)
       return { parts: [text], sum: this.#mode === "text" ? "" : t("history.first") }
@@ -160,13 +155,12 @@ export class VersionView {
       return { parts: found.map(({ text }) => text), sum: t(this.#mode === "now" ? "history.same.now" : "history.same") }
     }
     const parts = found.flatMap((piece, at) => this.#piece(piece, at === 0, at === found.length - 1))
-    const count = (/** @type {string} */ kind) =>
+    const count = (kind: string) =>
       number(found.filter((piece) => piece.kind === kind).reduce((sum, { text }) => sum + charactersIn(text), 0))
     return { parts, sum: t("history.compared", { added: count("added"), removed: count("removed") }) }
   }
 
-  /** @param {Piece} piece @param {boolean} isFirst @param {boolean} isLast @returns {(Node | string)[]} */
-  #piece({ kind, text }, isFirst, isLast) {
+  #piece({ kind, text }: Piece, isFirst: boolean, isLast: boolean): (Node | string)[] {
     if (kind !== "same") return [marked(kind, text)]
     if (text.length < FOLD_FROM) return [text]
     const head = isFirst ? 0 : edge(text, FOLD_KEEP)
@@ -179,8 +173,8 @@ export class VersionView {
     return [text.slice(0, head), unfold, text.slice(tail)]
   }
 
-  /** Whether the text is the one of that version; no, if the server does not say. @param {api.Version} version */
-  async #isCurrent({ id }) {
+  /** Whether the text is the one of that version; no, if the server does not say. */
+  async #isCurrent({ id }: api.Version) {
     const compared = await api.difference(this.document, id, "current").catch(() => null)
     return compared !== null && pieces(compared.segments).every(({ kind }) => kind === "same")
   }
@@ -201,16 +195,15 @@ export class VersionView {
   }
 }
 
-/** @param {unknown} error */
-function restoreErrorText(error) {
+function restoreErrorText(error: unknown) {
   const kind = error instanceof api.Problem ? error.kind : ""
   if (kind === "seat-not-held") return t("history.restore.seat")
   if (kind === "text-changing") return t("history.restore.changing")
   return t("review.failed", { why: errorText(error) })
 }
 
-/** The nearest position before `at` that is not inside a word. @param {string} text @param {number} at */
-function edge(text, at) {
+/** The nearest position before `at` that is not inside a word. */
+function edge(text: string, at: number) {
   const space = Math.max(text.lastIndexOf(" ", at), text.lastIndexOf("\n", at))
   if (at - 80 < space) return space + 1
   let start = Math.max(at - AROUND, 0)

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The time line: versions by day, newest first, one of them chosen.
  *
@@ -6,24 +5,24 @@
  * Drawn anew it keeps what is chosen, and the focus where it was.
  */
 
+import type { Version } from "../lib/api.js"
 import { button, el } from "../lib/dom.js"
 import { clock, i18n, number, t } from "../lib/i18n.js"
 import { now } from "../lib/server_clock.js"
-
-/** @typedef {import("../lib/api.js").Version} Version */
 
 /** How long one must stay on a version before it is compared, in ms: arrows may be held down. */
 const CHOOSE_DELAY = 120
 
 export class Timeline {
-  /** @type {string | null} */
-  chosen = null
-  /** @type {readonly Version[]} */
-  #versions = []
+  declare actions: { choose: (version: Version) => void, into: () => void, more: () => Promise<void> }
+  declare list
+  declare moreButton
+  declare element
+  chosen: string | null = null
+  #versions: readonly Version[] = []
   #timer = 0
 
-  /** @param {{ choose: (version: Version) => void, into: () => void, more: () => Promise<void> }} actions */
-  constructor(actions) {
+  constructor(actions: { choose: (version: Version) => void, into: () => void, more: () => Promise<void> }) {
     this.actions = actions
     this.list = el("div", { role: "listbox", class: "history-list" })
     this.moreButton = button("", { class: "button button-quiet history-more" }, () => this.#more())
@@ -46,8 +45,8 @@ export class Timeline {
     this.#versions = []
   }
 
-  /** @param {string} id @param {{ focus?: boolean, wait?: boolean }} [options] `wait`: another may follow at once */
-  choose(id, { focus = false, wait = false } = {}) {
+  /** @param options `wait`: another may follow at once */
+  choose(id: string, { focus = false, wait = false }: { focus?: boolean, wait?: boolean } = {}) {
     const version = this.#versions.find((version) => version.id === id)
     if (!version) return
     this.chosen = id
@@ -60,8 +59,8 @@ export class Timeline {
     else this.actions.choose(version)
   }
 
-  /** @param {readonly Version[]} versions newest first @param {{ more: boolean }} options */
-  draw(versions, { more }) {
+  /** @param versions newest first */
+  draw(versions: readonly Version[], { more }: { more: boolean }) {
     const hadFocus = this.list.contains(document.activeElement)
     const top = this.element.scrollTop
     const isNew = !versions.some(({ id }) => id === this.chosen)
@@ -77,10 +76,8 @@ export class Timeline {
     if (hadFocus) this.focus()
   }
 
-  /** @param {readonly Version[]} versions */
-  #days(versions) {
-    /** @type {HTMLElement[]} */
-    const days = []
+  #days(versions: readonly Version[]) {
+    const days: HTMLElement[] = []
     let last = ""
     for (const version of versions) {
       const date = new Date(version.created_at)
@@ -95,8 +92,7 @@ export class Timeline {
     return days
   }
 
-  /** @param {Version} version @param {Date} date */
-  #entry(version, date) {
+  #entry(version: Version, date: Date) {
     const { id, kind, characters, authors } = version
     const who = authors.map(({ name }) => name).join(", ")
     const size = t("start.characters", { count: number(characters) })
@@ -117,13 +113,11 @@ export class Timeline {
     }
   }
 
-  /** @param {string | null} id @returns {HTMLElement | null} */
-  #option(id) {
+  #option(id: string | null): HTMLElement | null {
     return this.list.querySelector(`[data-id="${CSS.escape(id ?? "")}"]`)
   }
 
-  /** @param {KeyboardEvent} event */
-  #key(event) {
+  #key(event: KeyboardEvent) {
     if (event.altKey || event.ctrlKey || event.metaKey) return
     const at = this.#versions.findIndex(({ id }) => id === this.chosen)
     const last = this.#versions.length - 1
@@ -147,18 +141,17 @@ export class Timeline {
   }
 }
 
-/** The name of a version: its label, or the reason why the server stored it. @param {Version} version */
-export function nameOf({ kind, label, restored_from: from, number: own }) {
+/** The name of a version: its label, or the reason why the server stored it. */
+export function nameOf({ kind, label, restored_from: from, number: own }: Version) {
   if (kind === "named") return label ?? t("history.number", { number: own })
   return kind === "restore" ? t("history.kind.restore", { number: from ?? "?" }) : t(`history.kind.${kind}`)
 }
 
-/** @param {Date} date */
-function dayOf(date) {
+function dayOf(date: Date) {
   const today = new Date(now())
   if (date.toDateString() === today.toDateString()) return t("history.today")
   today.setDate(today.getDate() - 1)
   if (date.toDateString() === today.toDateString()) return t("history.yesterday")
-  const year = date.getFullYear() === new Date(now()).getFullYear() ? {} : { year: /** @type {const} */ ("numeric") }
+  const year = date.getFullYear() === new Date(now()).getFullYear() ? {} : { year: "numeric" as const }
   return new Intl.DateTimeFormat(i18n.language, { ...year, month: "long", day: "numeric", weekday: "short" }).format(date)
 }
