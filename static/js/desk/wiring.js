@@ -6,9 +6,9 @@
  */
 
 import { History } from "../history/history.ts"
-import { copiedAt, InviteButton } from "../identity/invite.js"
-import { ReviewerDialog } from "../identity/reviewer_dialog.js"
-import { SelfMenu } from "../identity/self_menu.js"
+import { copiedAt, InviteButton } from "../identity/invite.ts"
+import { ReviewerDialog } from "../identity/reviewer_dialog.ts"
+import { SelfMenu } from "../identity/self_menu.ts"
 import { announce, showToast } from "../lib/announce.js"
 import { byId, copy, download, el } from "../lib/dom.js"
 import { showFailures } from "../lib/failures.js"

@@ -1,6 +1,6 @@
 /** The dialog of notifications: this browser, the user's other browsers, and reminders. */
 
-import { IdentityDialog } from "../identity/dialog.js"
+import { IdentityDialog } from "../identity/dialog.ts"
 import { Problem } from "../lib/api.js"
 import { el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"

@@ -3,7 +3,7 @@
  * The dialog before the desk: the question for a name, or the reason why there is no desk. Owns one element.
  */
 
-import { NAME_MAX } from "../identity/name_dialog.js"
+import { NAME_MAX } from "../identity/name_dialog.ts"
 import * as api from "../lib/api.js"
 import { deletedSentence, restoreButton } from "../lib/deleted_sentence.js"
 import { button, byId, el, icon, onSubmit } from "../lib/dom.js"

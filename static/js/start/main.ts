@@ -1,9 +1,9 @@
 /** Where `index.html` begins: a name, two ways on, and what one has already. */
 
 import { Menu } from "../desk/menu.js"
-import { CodeForm } from "../identity/code_form.js"
-import { SelfMenu } from "../identity/self_menu.js"
-import { isGuest } from "../identity/sign_out.js"
+import { CodeForm } from "../identity/code_form.ts"
+import { SelfMenu } from "../identity/self_menu.ts"
+import { isGuest } from "../identity/sign_out.ts"
 import * as api from "../lib/api.js"
 import { button, byId, el, onSubmit, say } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"

@@ -1,25 +1,25 @@
-// @ts-check
 /** The invite: its button, copying it, and when this browser copied it last. */
 
 import { ENDED_LINKS } from "../desk/policy.js"
 import { showToast } from "../lib/announce.js"
+import type { Link } from "../lib/api.js"
 import { byId, copy, drawWith, el, footWhenNarrow, translatedButton } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { preference, setPreference } from "../lib/preferences.js"
 import { now } from "../lib/server_clock.js"
-
-/** @typedef {import("../lib/api.js").Link} Link */
+import type { Store } from "../store.js"
 
 /** The button of a writer without a reviewer: in the empty margin, or in the foot. */
 export class InviteButton {
-  /** @param {import("../store.js").Store} store */
-  constructor(store) {
+  declare store: Store
+  declare element
+
+  constructor(store: Store) {
     this.store = store
     this.element = byId("invite")
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     footWhenNarrow(this.element, signal)
     this.element.addEventListener("click", () => this.copy(), { signal })
     drawWith([this.store], () => this.#draw(), signal)
@@ -38,10 +38,9 @@ export class InviteButton {
 /**
  * Copies the invite, or shows it where the browser does not copy.
  *
- * @param {import("../store.js").Store} store
- * @returns {Promise<boolean>} whether it is on the clipboard
+ * @returns whether it is on the clipboard
  */
-export async function copyInvite(store) {
+export async function copyInvite(store: Store): Promise<boolean> {
   const { link } = store.state
   if (!link?.invite) return false
   const { token, url } = link.invite
@@ -53,14 +52,13 @@ export async function copyInvite(store) {
   return isCopied
 }
 
-/** When this browser copied the invite in force. @param {Link | null} link @returns {string | null} */
-export function copiedAt(link) {
+/** When this browser copied the invite in force. */
+export function copiedAt(link: Link | null): string | null {
   const [at = "", of] = (link && preference(`invited.${link.id}`))?.split(" ") ?? []
   return at !== "" && of === link?.invite?.token.slice(0, 6) ? at : null
 }
 
-/** @param {string} url */
-function showByHand(url) {
+function showByHand(url: string) {
   const field = el("input", { readonly: true, "data-t-label": "desk.invite", "aria-label": t("desk.invite") })
   field.value = url
   const dialog = byId("invite-dialog", HTMLDialogElement)

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The writer's dialog about the reviewer: who it is, the invite, and the users whom the link refused.
  *
@@ -11,27 +10,27 @@ import { confirm } from "../lib/confirm.js"
 import { el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t, when } from "../lib/i18n.js"
-import { partners } from "../lib/partners_api.js"
-import { IdentityDialog } from "./dialog.js"
-import { copiedAt, copyInvite } from "./invite.js"
-import { partnerChoice } from "./partner_choice.js"
-
-/** @typedef {import("../store.js").Store} Store */
+import { partners, type Partner } from "../lib/partners_api.js"
+import type { Connection, ServerEvent } from "../seat/connection.js"
+import type { Store } from "../store.js"
+import { IdentityDialog } from "./dialog.ts"
+import { copiedAt, copyInvite } from "./invite.ts"
+import { partnerChoice } from "./partner_choice.ts"
 
 export class ReviewerDialog {
+  declare store: Store
+  declare connection: Connection
   #dialog = new IdentityDialog(() => this.#draw())
-  /** `null`: not read yet. @type {import("../lib/partners_api.js").Partner[] | null} */
-  #partners = null
+  /** `null`: not read yet. */
+  #partners: Partner[] | null = null
 
-  /** @param {Store} store @param {import("../seat/connection.js").Connection} connection */
-  constructor(store, connection) {
+  constructor(store: Store, connection: Connection) {
     this.store = store
     this.connection = connection
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
-    this.connection.addEventListener("event", (event) => this.#apply(/** @type {CustomEvent} */ (event).detail), { signal })
+  start(signal: AbortSignal) {
+    this.connection.addEventListener("event", (event) => this.#apply((event as CustomEvent).detail), { signal })
   }
 
   open() {
@@ -40,8 +39,7 @@ export class ReviewerDialog {
     this.#read()
   }
 
-  /** @param {import("../seat/connection.js").ServerEvent} event */
-  #apply(event) {
+  #apply(event: ServerEvent) {
     if (event.event === "peer.joined" && this.#dialog.isOpen) return void this.#read()
     if (event.event !== "invite.refused") return undefined
     const sentence = () => t("identity.refused", { name: String(event.user?.name ?? "") })
@@ -73,8 +71,7 @@ export class ReviewerDialog {
     this.#dialog.fill(this.#dialog.content, parts)
   }
 
-  /** @param {api.Link} link */
-  #reviewer({ reviewer, reviewer_since: since }) {
+  #reviewer({ reviewer, reviewer_since: since }: api.Link) {
     const about = reviewer
       ? since ? t("identity.reviewer.since", { name: reviewer.name, when: when(since) }) : reviewer.name
       : t("identity.reviewer.none")
@@ -85,17 +82,16 @@ export class ReviewerDialog {
     return section
   }
 
-  /** The partners, while the document has no reviewer. @param {api.Link} link */
-  #choice({ reviewer }) {
+  /** The partners, while the document has no reviewer. */
+  #choice({ reviewer }: api.Link) {
     if (reviewer || this.#partners === null) return []
     const before = this.#dialog.content.querySelector("select")?.value ?? ""
-    const go = (/** @type {() => api.User} */ user) =>
+    const go = (user: () => api.User) =>
       this.#dialog.action("reviewer.partner.go", "partner-go", "button", () => this.#name(user()))
     return [partnerChoice(this.#partners, before, go)]
   }
 
-  /** @param {api.Link} link */
-  #invite(link) {
+  #invite(link: api.Link) {
     const at = copiedAt(link)
     const state = at ? t("identity.invite.copied", { when: when(at) }) : t("identity.invite.made")
     const kind = link.reviewer ? "button" : "button button-strong"
@@ -111,8 +107,7 @@ export class ReviewerDialog {
     )
   }
 
-  /** @param {api.Link} link */
-  #attempts({ attempts = [], reviewer }) {
+  #attempts({ attempts = [], reviewer }: api.Link) {
     if (attempts.length === 0) return []
     const rows = attempts.map(({ user, at }) => {
       const words = reviewer ? "identity.let-in.instead" : "identity.let-in"
@@ -137,8 +132,7 @@ export class ReviewerDialog {
     this.#dialog.say(() => t("identity.invite.renewed"))
   }
 
-  /** @param {api.User} reviewer */
-  async #remove({ name }) {
+  async #remove({ name }: api.User) {
     const { link } = this.store.state
     if (!link || !(await confirm(t("identity.remove.sure", { name }), t("identity.remove.yes")))) return
     await api.removeReviewer(link.id)
@@ -147,8 +141,8 @@ export class ReviewerDialog {
     this.#dialog.say(() => t("identity.removed", { name }))
   }
 
-  /** A partner needs no invite. @param {api.User} user */
-  async #name({ id, name }) {
+  /** A partner needs no invite. */
+  async #name({ id, name }: api.User) {
     const { link } = this.store.state
     if (!link) return
     try {
@@ -162,8 +156,7 @@ export class ReviewerDialog {
     this.#dialog.say(() => t("identity.let-in.done", { name }))
   }
 
-  /** @param {api.User} user */
-  async #letIn({ id, name }) {
+  async #letIn({ id, name }: api.User) {
     const { link } = this.store.state
     const former = link?.reviewer?.name
     const question = former === undefined ? t("identity.let-in.sure", { name }) : t("identity.let-in.sure.instead", { name, former })

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Signing out: the entry of the menu, the question before it, and what this browser forgets.
  *
@@ -18,19 +17,21 @@ import { Drafts } from "../unsaved/drafts.js"
 /** The ids that the server gives to guests. */
 const GUEST = /^usr_[0-9a-f]{32}$/
 
-/** Whether the user entered under a name, without a sign-in elsewhere. @param {api.User} user */
-export const isGuest = ({ id }) => GUEST.test(id)
+/** Whether the user entered under a name, without a sign-in elsewhere. */
+export const isGuest = ({ id }: api.User) => GUEST.test(id)
 
 export class SignOut {
-  /** @type {api.User | null} */
-  #me = null
+  declare stop: () => void
+  declare before: () => Promise<void>
+  declare element
+  #me: api.User | null = null
   #others = new BroadcastChannel("galley.sign-out")
 
   /**
-   * @param {() => void} [stop] ends what the page does in the user's name
-   * @param {() => Promise<void>} [before] ends what the browser does in the user's name, while they are signed in
+   * @param stop ends what the page does in the user's name
+   * @param before ends what the browser does in the user's name, while they are signed in
    */
-  constructor(stop = () => undefined, before = async () => undefined) {
+  constructor(stop: () => void = () => undefined, before: () => Promise<void> = async () => undefined) {
     this.stop = stop
     this.before = before
     this.element = el("button", { type: "button", "data-t": "menu.leave" })
@@ -39,8 +40,8 @@ export class SignOut {
     this.#others.addEventListener("message", ({ data }) => data === this.#me?.id && this.#leave())
   }
 
-  /** Shows the entry to a user who is signed in. @param {api.User | null} me */
-  setUser(me) {
+  /** Shows the entry to a user who is signed in. */
+  setUser(me: api.User | null) {
     this.#me = me
     this.element.hidden = me === null
     this.element.dataset.t = me && isGuest(me) ? "identity.leave" : "menu.leave"

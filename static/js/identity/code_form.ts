@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The start page takes a code from another device: typed, or from the address (`#move=CODE`).
  *
@@ -15,6 +14,8 @@ import { t } from "../lib/i18n.js"
 import { Drafts } from "../unsaved/drafts.js"
 
 export class CodeForm {
+  declare me: () => api.User | null
+  declare entered: (user: api.User) => void
   #form = byId("code", HTMLFormElement)
   #opener = byId("code-open", HTMLButtonElement)
   #field = byId("code-field", HTMLInputElement)
@@ -22,8 +23,7 @@ export class CodeForm {
   /** Opens the form from the menu. */
   entry = el("button", { type: "button", "data-t": "identity.code", hidden: true })
 
-  /** @param {() => api.User | null} me @param {(user: api.User) => void} entered */
-  constructor(me, entered) {
+  constructor(me: () => api.User | null, entered: (user: api.User) => void) {
     this.me = me
     this.entered = entered
   }
@@ -45,8 +45,7 @@ export class CodeForm {
     byId("code-go").focus()
   }
 
-  /** @param {boolean} shown */
-  #show(shown) {
+  #show(shown: boolean) {
     this.#form.hidden = !shown
     this.#opener.setAttribute("aria-expanded", String(shown))
     say(this.#error)
@@ -73,8 +72,7 @@ export class CodeForm {
     }
   }
 
-  /** @param {api.User} before */
-  async #mayReplace({ id, name }) {
+  async #mayReplace({ id, name }: api.User) {
     const store = await Drafts.open(id)
     const unsaved = (await store?.count().catch(() => 0)) ?? 0
     const warning = 0 < unsaved ? ` ${t("identity.code.unsaved", { name })}` : ""

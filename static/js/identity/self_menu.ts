@@ -1,23 +1,23 @@
-// @ts-check
 /** The menu entries of a user's own identity: correct the name, notifications, use another device, leave. */
 
+import type { User } from "../lib/api.js"
 import { el } from "../lib/dom.js"
 import { Notifications } from "../notify/notifications.ts"
-import { SignOut, isGuest } from "./sign_out.js"
-import { MoveDialog } from "./move_dialog.js"
-import { correctName } from "./name_dialog.js"
-
-/** @typedef {import("../lib/api.js").User} User */
+import { SignOut, isGuest } from "./sign_out.ts"
+import { MoveDialog } from "./move_dialog.ts"
+import { correctName } from "./name_dialog.ts"
 
 export class SelfMenu {
-  /** @type {User | null} */
-  #me = null
+  declare renamed: (me: User) => void
+  declare notifications: Notifications
+  declare signOut: SignOut
+  declare name
+  declare move
+  declare elements
+  #me: User | null = null
 
-  /**
-   * @param {(me: User) => void} renamed
-   * @param {() => void} [stop] ends what the page does in the user's name
-   */
-  constructor(renamed, stop) {
+  /** @param stop ends what the page does in the user's name */
+  constructor(renamed: (me: User) => void, stop?: () => void) {
     this.renamed = renamed
     this.notifications = new Notifications()
     this.signOut = new SignOut(stop, () => this.notifications.leave())
@@ -29,8 +29,8 @@ export class SelfMenu {
     this.setUser(null)
   }
 
-  /** The names of others, and other devices, are the host application's. @param {User | null} me */
-  setUser(me) {
+  /** The names of others, and other devices, are the host application's. */
+  setUser(me: User | null) {
     this.#me = me
     this.name.hidden = this.move.hidden = me === null || !isGuest(me)
     this.signOut.setUser(me)

@@ -1,26 +1,23 @@
-// @ts-check
 /** A code that signs this guest in on another device, with the time that it is valid for. */
 
 import * as api from "../lib/api.js"
 import { copy, el, once, translatedButton, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { t } from "../lib/i18n.js"
+import { t, type Sentence } from "../lib/i18n.js"
 import { now } from "../lib/server_clock.js"
-import { IdentityDialog } from "./dialog.js"
-
-/** @typedef {import("../lib/i18n.js").Sentence} Sentence */
+import { IdentityDialog } from "./dialog.ts"
 
 export class MoveDialog {
+  declare me: api.User
   #dialog = new IdentityDialog(() => this.#draw())
   #timer = 0
-  /** The end of the code; `null`: there is none, or it is over. @type {string | null} */
-  #end = null
+  /** The end of the code; `null`: there is none, or it is over. */
+  #end: string | null = null
   #text = el("p")
   #values = el("div", { class: "identity-move" })
   #left = el("p", { class: "quiet", role: "timer", "aria-live": "off" })
 
-  /** @param {api.User} me */
-  constructor(me) {
+  constructor(me: api.User) {
     this.me = me
   }
 
@@ -54,8 +51,7 @@ export class MoveDialog {
     return this.#end === null ? 0 : Math.max(0, Math.ceil((Date.parse(this.#end) - now()) / 1_000))
   }
 
-  /** @param {api.Transfer} transfer */
-  #show({ code, url, expires_at: end }) {
+  #show({ code, url, expires_at: end }: api.Transfer) {
     const hadFocus = this.#values.contains(document.activeElement)
     this.#end = end
     this.#values.replaceChildren(
@@ -80,8 +76,8 @@ export class MoveDialog {
     this.#dialog.say(() => t("identity.move.over"))
   }
 
-  /** A value to copy. @param {string} name @param {string} value @param {Sentence} label @param {Sentence} copies */
-  #value(name, value, label, copies) {
+  /** A value to copy. */
+  #value(name: string, value: string, label: Sentence, copies: Sentence) {
     const field = el("input", { id: `identity-${name}`, class: `identity-${name}`, readonly: true })
     field.value = value
     const press = translatedButton(copies, {}, async () => {

@@ -1,13 +1,20 @@
-// @ts-check
 /** The dialog of who is who: a title, what it holds, a spoken line of what was done, and its end. Owns one element. */
 
 import { button, byId, el, once, say, translatedButton } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { i18n, t } from "../lib/i18n.js"
+import { i18n, t, type Sentence } from "../lib/i18n.js"
 
 export class IdentityDialog {
-  /** @param {() => void} [translate] draws the content anew in another language */
-  constructor(translate = () => undefined, why = errorText) {
+  declare translate: () => void
+  declare errorText
+  declare element
+  declare done
+  declare error
+  declare content
+  declare actions
+
+  /** @param translate draws the content anew in another language */
+  constructor(translate: () => void = () => undefined, why = errorText) {
     this.translate = translate
     this.errorText = why
     this.element = byId("identity-dialog", HTMLDialogElement)
@@ -22,8 +29,8 @@ export class IdentityDialog {
     return this.element.open && this.element.contains(this.content)
   }
 
-  /** The title and the button follow the language. @param {import("../lib/i18n.js").Sentence} title @param {...Node} content */
-  open(title, ...content) {
+  /** The title and the button follow the language. */
+  open(title: Sentence, ...content: Node[]) {
     const heading = el("h2", { id: "identity-title", tabindex: "-1", "data-t": title, text: t(title) })
     this.content.replaceChildren(...content)
     this.say()
@@ -35,17 +42,17 @@ export class IdentityDialog {
     heading.focus()
   }
 
-  /** Calls it when the dialog closes. @param {() => void} end */
-  whenClosed(end) {
+  /** Calls it when the dialog closes. */
+  whenClosed(end: () => void) {
     this.element.addEventListener("close", end, { once: true })
   }
 
   /**
    * Draws a part anew. The focus stays on its `data-key`, or goes elsewhere, or to the title.
    *
-   * @param {HTMLElement} part @param {Node[]} content @param {string} [elsewhere] a selector
+   * @param elsewhere a selector
    */
-  fill(part, content, elsewhere = "h2") {
+  fill(part: HTMLElement, content: Node[], elsewhere: string = "h2") {
     const focused = document.activeElement
     const key = focused instanceof HTMLElement && part.contains(focused) ? focused.dataset.key : undefined
     part.replaceChildren(...content)
@@ -58,25 +65,23 @@ export class IdentityDialog {
   /**
    * A button that does its work once at a time, and says why it failed.
    *
-   * @param {import("../lib/i18n.js").Sentence} words @param {string} key @param {string} kind
-   * @param {() => Promise<void>} work @param {string} [about] what it is about, for a screen reader
+   * @param about what it is about, for a screen reader
    */
-  action(words, key, kind, work, about) {
-    const failed = (/** @type {unknown} */ error) => this.fail(() => this.errorText(error))
+  action(words: Sentence, key: string, kind: string, work: () => Promise<void>, about?: string) {
+    const failed = (error: unknown) => this.fail(() => this.errorText(error))
     const label = about && `${t(words)}: ${about}`
     const press = button(t(words), { class: kind, label }, () => once(press, () => work().catch(failed)))
     press.dataset.key = key
     return press
   }
 
-  /** Says what was done. The same sentence again is spoken again. @param {() => string} [sentence] */
-  say(sentence) {
+  /** Says what was done. The same sentence again is spoken again. */
+  say(sentence?: () => string) {
     for (const part of [this.error, this.done]) say(part)
     say(this.done, sentence)
   }
 
-  /** @param {() => string} why */
-  fail(why) {
+  fail(why: () => string) {
     this.say()
     say(this.error, why)
   }

@@ -1,17 +1,15 @@
-// @ts-check
 /** A guest corrects the name. */
 
 import * as api from "../lib/api.js"
 import { el, onSubmit, translatedButton } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
-import { IdentityDialog } from "./dialog.js"
+import { IdentityDialog } from "./dialog.ts"
 
 /** Longest name the server takes, in characters. */
 export const NAME_MAX = 80
 
-/** @param {api.User} me @param {(me: api.User) => void} renamed */
-export function correctName(me, renamed) {
+export function correctName(me: api.User, renamed: (me: api.User) => void) {
   const dialog = new IdentityDialog()
   const field = el("input", { id: "identity-name", autocomplete: "name", maxlength: String(NAME_MAX), required: true })
   field.value = me.name

@@ -1,20 +1,15 @@
-// @ts-check
 /** The choice of a reviewer among the partners. */
 
+import type { User } from "../lib/api.js"
 import { el } from "../lib/dom.js"
 import { t, when } from "../lib/i18n.js"
+import type { Partner } from "../lib/partners_api.js"
 
 /**
- * @typedef {import("../lib/api.js").User} User
- * @typedef {import("../lib/partners_api.js").Partner} Partner
+ * @param chosen the id of the one to select
+ * @param go the button that takes the selected one
  */
-
-/**
- * @param {readonly Partner[]} partners
- * @param {string} chosen the id of the one to select
- * @param {(user: () => User) => HTMLElement} go the button that takes the selected one
- */
-export function partnerChoice(partners, chosen, go) {
+export function partnerChoice(partners: readonly Partner[], chosen: string, go: (user: () => User) => HTMLElement) {
   const title = el("h3", { text: t("reviewer.partner") })
   if (partners.length === 0) {
     const start = el("a", { class: "button", href: "/", text: t("reviewer.partner.start") })
@@ -26,7 +21,7 @@ export function partnerChoice(partners, chosen, go) {
   // Two partners may have one name.
   select.append(...partners.map(({ user, since }) => el("option", { value: user.id, text: `${user.name} (${t("partners.since", { when: when(since) })})` })))
   if (partners.some(({ user }) => user.id === chosen)) select.value = chosen
-  const selected = () => /** @type {Partner} */ (partners.find(({ user }) => user.id === select.value) ?? partners[0]).user
+  const selected = () => ((partners.find(({ user }) => user.id === select.value) ?? partners[0]) as Partner).user
   return el(
     "section",
     {},
