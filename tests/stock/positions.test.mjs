@@ -14,7 +14,7 @@ import * as Y from "yjs"
 
 import { SharedPositions } from "../../static/js/reviews/shared_positions.js"
 import { extentOf, isWhole, moved, spotsOf, stateOfSpot } from "../../static/js/reviews/spots.js"
-import { acceptedText } from "../../static/js/sections/accepted.js"
+import { acceptedText } from "../../static/js/sections/accepted.ts"
 import { Galley } from "./galley.mjs"
 import { Random, StockUser } from "./stock_users.mjs"
 

@@ -10,8 +10,8 @@ import { matchesOf, queryOf } from "../../static/js/desk/find_query.js"
 import { incomingEdits } from "../../static/js/desk/incoming_edits.js"
 import { incoming } from "../../static/js/lib/incoming.js"
 import { EditorState } from "../../static/js/lib/vendor.js"
-import { fullnessOf } from "../../static/js/sections/fullness.js"
-import { findSections } from "../../static/js/sections/sections.js"
+import { fullnessOf } from "../../static/js/sections/fullness.ts"
+import { findSections } from "../../static/js/sections/sections.ts"
 
 /** @type {[string, string][]} */
 const table = JSON.parse(readFileSync(new URL("../data/incoming.json", import.meta.url), "utf8"))

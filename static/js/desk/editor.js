@@ -22,7 +22,7 @@ import {
 import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.js"
 import { SharedPositions } from "../reviews/shared_positions.js"
 import { textShown } from "../reviews/text_view.js"
-import { drawnSections } from "../sections/meters.js"
+import { drawnSections } from "../sections/meters.ts"
 import { announcedInput } from "./announced_input.js"
 import { base } from "./base_text.js"
 import { Find, findPhrases } from "./find_panel.js"

@@ -28,7 +28,7 @@ const POLL_QUEUE_EVERY = 15_000
  * @property {import("../reviews/reviews.js").Reviews} reviews
  * @property {import("./editor.js").Editor} editor
  * @property {import("../seat/turn.js").TurnBar} turn
- * @property {import("../sections/questions.js").Questions} questions
+ * @property {import("../sections/questions.ts").Questions} questions
  */
 
 export class ServerEvents {

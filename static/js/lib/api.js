@@ -207,7 +207,7 @@ export const renameDocument = (id, title) =>
  * The settings of the sections, with their version.
  *
  * @param {string} document
- * @returns {Promise<{ sections: (Omit<import("../sections/sections.js").Setting, "at"> & { at: number | null })[], version: number }>}
+ * @returns {Promise<{ sections: (Omit<import("../sections/sections.ts").Setting, "at"> & { at: number | null })[], version: number }>}
  */
 export async function sections(document) {
   let version = 0

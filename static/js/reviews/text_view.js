@@ -7,13 +7,13 @@
 import { base } from "../desk/base_text.js"
 import { el } from "../lib/dom.js"
 import { Decoration, EditorState, EditorView, keymap, Prec, StateEffect, StateField, WidgetType } from "../lib/vendor.js"
-import { acceptable, acceptedOnes } from "../sections/accepted.js"
+import { acceptable, acceptedOnes } from "../sections/accepted.ts"
 import { olderFirst } from "./parts.js"
 import { isWhole } from "./spots.js"
 
 /**
  * @typedef {"shown" | "accepted" | "original"} View
- * @typedef {import("../sections/accepted.js").Replacement} Replacement
+ * @typedef {import("../sections/accepted.ts").Replacement} Replacement
  * @typedef {import("@codemirror/state").EditorState} State
  * @typedef {import("@codemirror/state").StateField<import("./highlights.js").Marked>} MarkedField
  */

@@ -18,7 +18,7 @@
 
 import { ChangeSet } from "../lib/vendor.js"
 import { olderFirst } from "../reviews/parts.js"
-import { acceptedOnes } from "../sections/accepted.js"
+import { acceptedOnes } from "../sections/accepted.ts"
 import { splitFulfilled } from "./acceptance.js"
 import { entryOf, isArrived, isChanged, isGone, isServedWhole, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf } from "./entries.js"
 import { rangeOf } from "./identity.js"

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The questions of the text: a meter below each heading, and a list in the foot of the desk.
  *
@@ -6,22 +5,20 @@
  * answer as it is, and with all open suggestions accepted.
  */
 
+import type { Editor } from "../desk/editor.js"
 import * as api from "../lib/api.js"
 import { byId, el, fillMeter, isDrawn, meter } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 import { marked } from "../reviews/highlights.js"
+import type { Reviews } from "../reviews/reviews.js"
 import { applicableSuggestions } from "../reviews/text_view.js"
-import { acceptedText } from "./accepted.js"
-import { fullnessOf } from "./fullness.js"
-import { drawnSections, setHeadings, setSettings } from "./meters.js"
-import { findSections } from "./sections.js"
+import { acceptedText } from "./accepted.ts"
+import { fullnessOf, type Fullness } from "./fullness.ts"
+import { drawnSections, setHeadings, setSettings, type Draw } from "./meters.ts"
+import { findSections, type Section, type Setting } from "./sections.ts"
 
-/**
- * @typedef {import("./sections.js").Section} Section
- * @typedef {import("./sections.js").Setting} Setting
- * @typedef {import("./fullness.js").Fullness} Fullness
- * @typedef {{ section: Section, fullness: Fullness, accepted: number | null }} Question `accepted`: its count with all suggestions, if they change it
- */
+/** `accepted`: its count with all suggestions, if they change it. */
+type Question = { section: Section, fullness: Fullness, accepted: number | null }
 
 /** The search waits until the hand rests for so long, in ms. */
 const TYPING_PAUSE = 200
@@ -29,13 +26,18 @@ const TYPING_PAUSE = 200
 const COMPOSED_PAUSE = 60
 
 export class Questions {
+  declare editor: Editor
+  declare reviews: Reviews
+  declare document: string
+  declare version: number
+  declare list
+  declare isOwner
+  declare limit
   #timer = 0
   #reads = 0
-  /** @type {Question[]} */
-  #questions = []
+  #questions: Question[] = []
 
-  /** @param {import("../desk/editor.js").Editor} editor @param {import("../reviews/reviews.js").Reviews} reviews @param {string} document */
-  constructor(editor, reviews, document) {
+  constructor(editor: Editor, reviews: Reviews, document: string) {
     this.editor = editor
     this.reviews = reviews
     this.document = document
@@ -46,8 +48,7 @@ export class Questions {
     this.limit = () => {}
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     this.editor.addEventListener("edit", () => this.#findSoon(), { signal })
     this.editor.addEventListener("select", () => this.#drawCurrent(), { signal })
     this.reviews.addEventListener("change", () => this.#findSoon(), { signal })
@@ -69,14 +70,13 @@ export class Questions {
     this.version = version
     // The text of the server may be longer: its edits are on their way.
     const end = this.editor.baseTree.length
-    const inView = (/** @type {number} */ at) => this.editor.inView({ from: Math.min(at, end), to: Math.min(at, end) }).from
+    const inView = (at: number) => this.editor.inView({ from: Math.min(at, end), to: Math.min(at, end) }).from
     const settings = sections.flatMap(({ at, ...setting }) => (at === null ? [] : [{ ...setting, at: inView(at) }]))
     this.editor.view.dispatch({ effects: setSettings.of(settings) })
     this.#find()
   }
 
-  /** @returns {readonly Setting[]} */
-  get settings() {
+  get settings(): readonly Setting[] {
     return this.editor.view.state.field(drawnSections).settings
   }
 
@@ -118,14 +118,14 @@ export class Questions {
     return { text: written, sections: findSections(written, settings) }
   }
 
-  /** @param {Section[]} sections of the base */
-  #inView(sections) {
+  /** @param sections of the base */
+  #inView(sections: Section[]) {
     if (this.editor.baseTree === this.editor.tree) return sections
     return sections.map((section) => ({ ...this.editor.inView(section), body: this.editor.inView(section.body) }))
   }
 
-  /** The counts with all open suggestions accepted, if they change no heading. @param {string} text @param {number} sections */
-  #acceptedCounts(text, sections) {
+  /** The counts with all open suggestions accepted, if they change no heading. */
+  #acceptedCounts(text: string, sections: number) {
     const open = applicableSuggestions(this.editor.view.state, marked)
     const isBase = this.editor.baseTree === this.editor.tree
     if (sections === 0 || (open.length === 0 && isBase)) return []
@@ -171,8 +171,8 @@ export class Questions {
     }
   }
 
-  /** Writes the figures of a question into its meter. @type {import("./meters.js").Draw} */
-  #drawMeter = (element, at) => {
+  /** Writes the figures of a question into its meter. */
+  #drawMeter: Draw = (element, at) => {
     element.dataset.at = String(at)
     const question = this.#questions[at]
     const [line, count] = element.children
@@ -190,14 +190,14 @@ export class Questions {
     line.setAttribute("aria-valuetext", count.textContent ?? "")
   }
 
-  /** The limit of a question is set at its meter. @param {number} at */
-  #press = (at) => {
+  /** The limit of a question is set at its meter. */
+  #press = (at: number) => {
     this.#show(at)
     this.limit()
   }
 
-  /** Brings a question into view, with the caret at its answer. @param {number} at */
-  #show(at) {
+  /** Brings a question into view, with the caret at its answer. */
+  #show(at: number) {
     // An edit may be younger than the last search.
     this.#find()
     const section = this.#questions[at]?.section
@@ -207,16 +207,15 @@ export class Questions {
   }
 }
 
-/** @param {HTMLElement} line @param {Fullness} fullness */
-function fill(line, { count, limit, state }) {
+function fill(line: HTMLElement, { count, limit, state }: Fullness) {
   line.dataset.over = String(state === "over")
   line.hidden = limit === null
   // Over the limit the line is as long as the text, and solid as far as the limit.
   if (limit !== null) fillMeter(line, state === "over" ? limit / count : count / limit)
 }
 
-/** @param {Question} question @param {boolean} [isBrief] without the unit @returns {Node[]} */
-function figuresOf({ section, fullness: { count, limit, state }, accepted }, isBrief = false) {
+/** @param isBrief without the unit */
+function figuresOf({ section, fullness: { count, limit, state }, accepted }: Question, isBrief: boolean = false): Node[] {
   const unit = isBrief ? "" : t(section.unit === "words" ? "count.unit.words" : section.unit.endsWith("spaces") ? "count.short.characters" : "count.short.bytes")
   const all = limit === null ? t("question.count", { count: number(count), unit }) : t("count.target.value", { count: number(count), target: number(limit), unit })
   const [first = "", ...rest] = all.trim().split(number(count))
@@ -229,11 +228,11 @@ function figuresOf({ section, fullness: { count, limit, state }, accepted }, isB
   return [...nodes, ...over, ...suggested]
 }
 
-/** @param {number} accepted @param {boolean} [isOver] above the limit */
-const suggestedOf = (accepted, isOver = false) => [
+/** @param isOver above the limit */
+const suggestedOf = (accepted: number, isOver: boolean = false) => [
   document.createTextNode(" "),
   el("span", { class: "question-accepted", "data-over": String(isOver), text: t("question.accepted", { count: number(accepted) }) }),
 ]
 
-/** Whether the suggestions take an answer above its limit. @param {Question} question */
-const isOverAccepted = ({ accepted, fullness: { limit } }) => accepted !== null && limit !== null && limit < accepted
+/** Whether the suggestions take an answer above its limit. */
+const isOverAccepted = ({ accepted, fullness: { limit } }: Question) => accepted !== null && limit !== null && limit < accepted

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * This module reads the limit of a heading: `(1,000자 이내, 공백 제외)`, `500~700자`, `최소 500자`, `700byte`, `(max. 300 words)`.
  *
@@ -9,12 +8,11 @@
  * The patterns use no lookbehind, because Safari parses it only from 16.4 on.
  */
 
-/**
- * @typedef {"spaces" | "no-spaces" | "utf8" | "euc-kr" | "neis" | "words"} Unit
- * @typedef {{ limit: number | null, floor: number | null }} Bounds the largest and the smallest count that a form accepts
- * @typedef {Bounds & { unit: Unit }} Limit
- * @typedef {Bounds & { kind: "characters" | "bytes" | "words", isPart: boolean, isQualified: boolean, from: number, to: number }} Amount
- */
+export type Unit = "spaces" | "no-spaces" | "utf8" | "euc-kr" | "neis" | "words"
+/** The largest and the smallest count that a form accepts. */
+type Bounds = { limit: number | null, floor: number | null }
+export type Limit = Bounds & { unit: Unit }
+type Amount = Bounds & { kind: "characters" | "bytes" | "words", isPart: boolean, isQualified: boolean, from: number, to: number }
 
 /** The imperative of a form: `기술하시오`, `작성해 주시기 바랍니다`. */
 export const DEMAND = /(?:기술|서술|작성|설명|소개|제시|적어|써|말씀|답변?)[^.?!]{0,20}?(?:시오|시요|세요|바랍니다|바람|요망)/u
@@ -65,8 +63,7 @@ const NOTE = new RegExp(NOTES.join("|"), "giu")
 const NO_SPACES = /\b(?:without|excl\w*|no|not\s+(?:including|counting))\s+(?:white\s*)?spaces|spaces\s+(?:are\s+)?(?:excluded|not)/iu
 const SPACES = /(?:공백|띄어쓰기|빈칸)[^()\d]{0,8}?(미포함|불포함|포함|제외|없이)/u
 
-/** @param {string} heading @returns {Limit | null} */
-export function limitOf(heading) {
+export function limitOf(heading: string): Limit | null {
   if (!HAS_AMOUNT.test(heading)) return null
   const amounts = amountsOf(heading)
   const [first] = amounts
@@ -84,10 +81,8 @@ export function limitOf(heading) {
 /**
  * Whether a line without a label is a heading by its limit: one demand with a limit, or words with the limit at the
  * end, in brackets or with the word of a bound.
- *
- * @param {string} line
  */
-export function endsWithLimit(line) {
+export function endsWithLimit(line: string) {
   const amounts = HAS_AMOUNT.test(line) ? amountsOf(line) : []
   const [first] = amounts
   if (!first || first.kind === "bytes" || limitOf(line) === null) return false
@@ -100,31 +95,29 @@ export function endsWithLimit(line) {
   return isEnd && isTitle && hasLetters(before)
 }
 
-/** Whether words remain beside amounts and notes. @param {string} text */
-const hasLetters = (text) => /\p{L}/u.test(text.replace(/\([^()]*\)/g, "").replace(LABELLED, "").replace(AMOUNT, "").replace(NOTE, ""))
+/** Whether words remain beside amounts and notes. */
+const hasLetters = (text: string) => /\p{L}/u.test(text.replace(/\([^()]*\)/g, "").replace(LABELLED, "").replace(AMOUNT, "").replace(NOTE, ""))
 
-/** The bracket in which an amount stands, or `""`. @param {string} heading @param {Amount} amount */
-function openBracketOf(heading, { from }) {
+/** The bracket in which an amount stands, or `""`. */
+function openBracketOf(heading: string, { from }: Amount) {
   const bracket = heading.slice(0, from).replace(BRACKETS, "").at(-1) ?? ""
   return "([{<〈【〔".includes(bracket) ? bracket : ""
 }
 
-/** The amounts that the heading states as a limit. @param {string} heading @returns {Amount[]} */
-function amountsOf(heading) {
+/** The amounts that the heading states as a limit. */
+function amountsOf(heading: string): Amount[] {
   const matches = [...heading.matchAll(AMOUNT)]
   if (AMOUNTS_MAX < matches.length) return []
   const amounts = [...matches.flatMap((match) => readAmount(match) ?? []), ...[...heading.matchAll(LABELLED)].map(readLabelled)]
   return amounts.filter((amount) => isStatedAsLimit(heading, amount))
 }
 
-/** @param {RegExpMatchArray} match @returns {Amount} */
-function readLabelled({ 0: all, 1: unit = "", 2: number, index: from = 0 }) {
+function readLabelled({ 0: all, 1: unit = "", 2: number, index: from = 0 }: RegExpMatchArray): Amount {
   const kind = /^w/i.test(unit) ? "words" : "characters"
   return { limit: valueOf(number), floor: null, kind, isPart: false, isQualified: true, from, to: from + all.length }
 }
 
-/** @param {RegExpMatchArray} match @returns {Amount | null} */
-function readAmount(match) {
+function readAmount(match: RegExpMatchArray): Amount | null {
   const [all, before, low, , high, unit = "", word] = match
   const [text, from] = [match.input ?? "", match.index ?? 0]
   const [lead, rest] = [text.slice(0, from), text.slice(from + all.length)]
@@ -139,12 +132,7 @@ const IS_FLOOR = new RegExp(String.raw`^(?:${FLOOR})$|^(?:이상|or\s+more)$`, "
 const IS_ABOUT = new RegExp(String.raw`^(?:${ABOUT})$`, "iu")
 const IS_BELOW = new RegExp(String.raw`^(?:${BELOW}|미만)$`, "iu")
 
-/**
- * @param {string | undefined} high @param {string | undefined} low
- * @param {string | undefined} before @param {string | undefined} word
- * @returns {Bounds}
- */
-function boundsOf(high, low, before = "", word = "") {
+function boundsOf(high: string | undefined, low: string | undefined, before: string | undefined = "", word: string | undefined = ""): Bounds {
   const number = valueOf(high)
   const limit = IS_BELOW.test(before) || IS_BELOW.test(word) ? number - 1 : number
   if (low) return { limit, floor: valueOf(low) }
@@ -153,31 +141,26 @@ function boundsOf(high, low, before = "", word = "") {
   return isAbout ? { limit: Math.floor((11 * number) / 10), floor: Math.ceil((9 * number) / 10) } : { limit, floor: null }
 }
 
-/** @param {string | undefined} number */
-const valueOf = (number = "") => Number(number.replaceAll(",", "").replace("천", "000"))
+const valueOf = (number: string | undefined = "") => Number(number.replaceAll(",", "").replace("천", "000"))
 
 /**
  * A form states a limit in brackets, at the end, or in a demand. Other sentences only mention an amount. In English a
  * sentence also ends with one, so the amount follows a mark, or a bound ends a line without a full stop.
- *
- * @param {string} heading @param {Amount} amount
  */
-function isStatedAsLimit(heading, amount) {
+function isStatedAsLimit(heading: string, amount: Amount) {
   if (openBracketOf(heading, amount) || DEMAND.test(heading) || IMPERATIVE.test(heading)) return true
   if (hasLetters(heading.slice(amount.to))) return false
   if (HANGUL.test(heading)) return true
   return /(?:^|[?:.!;,–—/|-])$/u.test(heading.slice(0, amount.from).trim()) || (amount.isQualified && !/\.\s*$/.test(heading))
 }
 
-/** @param {string} heading @returns {Unit} */
-function characterUnitOf(heading) {
+function characterUnitOf(heading: string): Unit {
   if (NO_SPACES.test(heading)) return "no-spaces"
   const word = SPACES.exec(heading)?.[1]
   return word === undefined || word === "포함" ? "spaces" : "no-spaces"
 }
 
-/** @param {string} heading @returns {Unit} */
-function byteUnitOf(heading) {
+function byteUnitOf(heading: string): Unit {
   if (/neis|나이스/iu.test(heading)) return "neis"
   return /utf-?8|한글[^()]{0,6}3\s*(?:byte|바이트|b)/iu.test(heading) ? "utf8" : "euc-kr"
 }

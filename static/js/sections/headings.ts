@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * This module collects the lines that may be headings of questions, and weighs their evidence.
  *
@@ -8,18 +7,17 @@
  * A line without a label is a candidate if it is set off and ends with its limit.
  *
  * A heading continues on the lines directly below it up to its demand or limit, because forms wrap their
- * questions and put the limit on a line of its own. `chains.js` selects the headings among the candidates.
+ * questions and put the limit on a line of its own. `chains.ts` selects the headings among the candidates.
  */
 
-import { IMPERATIVE, DEMAND, endsWithLimit, HANGUL, limitOf } from "./limits.js"
+import { IMPERATIVE, DEMAND, endsWithLimit, HANGUL, limitOf, type Limit } from "./limits.ts"
 
-/**
- * @typedef {{ style: string, number: number | null, isNamed: boolean, isAlone: boolean }} Label
- * @typedef {{
- *   style: string, number: number | null, level: number, first: number, last: number,
- *   limit: import("./limits.js").Limit | null, isSetOff: boolean,
- * }} Heading `first` and `last` are indices of lines; `isSetOff`: no text stands directly above it
- */
+type Label = { style: string, number: number | null, isNamed: boolean, isAlone: boolean }
+/** `first` and `last` are indices of lines; `isSetOff`: no text stands directly above it. */
+export type Heading = {
+  style: string, number: number | null, level: number, first: number, last: number,
+  limit: Limit | null, isSetOff: boolean,
+}
 
 /** A longer line is a paragraph, in UTF-16 units. */
 const LINE_MAX = 300
@@ -37,8 +35,8 @@ const NAMED = [
   /^[[<【〈(]?\s*(?<name>Q)(?:uestion)?\s*\.?\s*0?(?<number>[1-9]\d?)\s*(?:[.):：\]>】〉]|[-–](?!\d)|$)/iu,
   /^[[<【〈(]?\s*(?<name>Question|Essay|Prompt|Short\s+Answer|에세이)\s*[#.]?\s*0?(?<number>[1-9]\d?)\s*(?:[.):：\]>】〉(]|[-–—](?!\d)|$)/iu,
 ]
-/** Each style with its pattern; a style of signs is the sign for 1. @type {readonly (readonly [string, RegExp])[]} */
-const NUMBERED = [
+/** Each style with its pattern; a style of signs is the sign for 1. */
+const NUMBERED: readonly (readonly [string, RegExp])[] = [
   ["1.", /^0?([1-9]\d?)\.(?!\d)/],
   ["1)", /^0?([1-9]\d?)\)/],
   ["(1)", /^\(0?([1-9]\d?)\)/],
@@ -63,10 +61,9 @@ const NOTE = /^\s*[([<【〈※*]+\s*(?:\d|공백|띄어쓰기|글자|분량|최
 const BOUND = /이내|이하|까지|미만|내외|최소|최대|제한|\b(?:max|min|up to|no more|at (?:most|least)|limit|or (?:less|fewer))/iu
 const LAST_BRACKET = /\s*[([<【〈][^()[\]]*[)\]】〉>][\s.*]*$/u
 
-/** @param {readonly string[]} lines @returns {Heading[]} in the order of the text */
-export function candidatesIn(lines) {
-  /** @type {Heading[]} */
-  const candidates = []
+/** @returns in the order of the text */
+export function candidatesIn(lines: readonly string[]): Heading[] {
+  const candidates: Heading[] = []
   for (let at = 0; at < lines.length; at++) {
     const label = labelOf(lines[at] ?? "") ?? limitLabel(lines, at)
     if (!label) continue
@@ -78,13 +75,8 @@ export function candidatesIn(lines) {
   return withoutLists(candidates)
 }
 
-/**
- * The heading that begins in a line, with or without a label.
- *
- * @param {readonly string[]} lines @param {number} first @param {Label | null} [label]
- * @returns {Heading}
- */
-export function headingAt(lines, first, label = labelOf(lines[first] ?? "")) {
+/** The heading that begins in a line, with or without a label. */
+export function headingAt(lines: readonly string[], first: number, label: Label | null = labelOf(lines[first] ?? "")): Heading {
   const { last, text, limit } = extentOf(lines, first)
   const evidence = label?.isAlone ? `${text} ${textAfter(lines, last)}` : text
   const above = lines[first - 1]
@@ -94,18 +86,16 @@ export function headingAt(lines, first, label = labelOf(lines[first] ?? "")) {
   return { style, number, level: levelOf(evidence, isNamed, limit), first, last, limit, isSetOff }
 }
 
-/** Whether a line is empty to the eye, or is none. @param {string | undefined} line */
-export const isBlank = (line) => line === undefined || line.trim() === ""
+/** Whether a line is empty to the eye, or is none. */
+export const isBlank = (line: string | undefined) => line === undefined || line.trim() === ""
 
-/** @param {string} line @returns {Label | null} */
-function labelOf(line) {
+function labelOf(line: string): Label | null {
   if (LINE_MAX < line.length || !FIRST.test(line)) return null
   const text = line.trim().replace(/^(?:\*\*|▶)\s*/u, "")
   return namedLabel(text) ?? numberedLabel(text) ?? markedLabel(text)
 }
 
-/** @param {string} text @returns {Label | null} */
-function namedLabel(text) {
+function namedLabel(text: string): Label | null {
   for (const pattern of NAMED) {
     const match = pattern.exec(text)
     if (!match?.groups) continue
@@ -115,8 +105,7 @@ function namedLabel(text) {
   return null
 }
 
-/** @param {string} text @returns {Label | null} */
-function numberedLabel(text) {
+function numberedLabel(text: string): Label | null {
   for (const [style, pattern] of NUMBERED) {
     const match = pattern.exec(text)
     if (!match) continue
@@ -127,19 +116,15 @@ function numberedLabel(text) {
   return null
 }
 
-/** Markup and citations have brackets without Hangul. @param {string} text @returns {Label | null} */
-function markedLabel(text) {
+/** Markup and citations have brackets without Hangul. */
+function markedLabel(text: string): Label | null {
   if (!HANGUL.test(text)) return null
   const style = MARKED.map((pattern) => pattern.exec(text)?.[1]).find((style) => style !== undefined)
   return style === undefined ? null : { style, number: null, isNamed: false, isAlone: false }
 }
 
-/**
- * A line that is set off and ends with a limit, in it or in a note below it, needs no label.
- *
- * @param {readonly string[]} lines @param {number} at @returns {Label | null}
- */
-function limitLabel(lines, at) {
+/** A line that is set off and ends with a limit, in it or in a note below it, needs no label. */
+function limitLabel(lines: readonly string[], at: number): Label | null {
   const [above, line = "", below = ""] = [lines[at - 1], lines[at], lines[at + 1]]
   const isSetOff = isBlank(above) || at === 1 || /(?:다|요|[.!?])["”’)]?\s*$/u.test(above ?? "")
   if (!isSetOff || LINE_MAX < line.length || isBlank(line)) return null
@@ -147,11 +132,11 @@ function limitLabel(lines, at) {
   return endsWithLimit(isAbove ? `${line} ${below.trim()}` : line) ? { style: "", number: null, isNamed: false, isAlone: false } : null
 }
 
-/** @param {string} text @param {RegExpExecArray} label at its start */
-const isAlone = (text, [label]) => !/[\p{L}\p{N}]/u.test(text.slice(label.length))
+/** @param label at its start */
+const isAlone = (text: string, [label]: RegExpExecArray) => !/[\p{L}\p{N}]/u.test(text.slice(label.length))
 
-/** The last line of a heading, with its whole text and limit. @param {readonly string[]} lines @param {number} first */
-function extentOf(lines, first) {
+/** The last line of a heading, with its whole text and limit. */
+function extentOf(lines: readonly string[], first: number) {
   let [last, text] = [first, lines[first] ?? ""]
   let limit = limitOf(text)
   for (let at = first + 1; at <= first + CONTINUATION_MAX && !(limit && DEMAND.test(text)); at++) {
@@ -173,34 +158,31 @@ function extentOf(lines, first) {
   return { last, text, limit }
 }
 
-/** The next line with text. @param {readonly string[]} lines @param {number} last */
-function textAfter(lines, last) {
+/** The next line with text. */
+function textAfter(lines: readonly string[], last: number) {
   let at = last + 1
   while (at < lines.length && isBlank(lines[at])) at++
   return lines[at] ?? ""
 }
 
-/** @param {string} text @param {boolean} isNamed @param {import("./limits.js").Limit | null} limit */
-function levelOf(text, isNamed, limit) {
+function levelOf(text: string, isNamed: boolean, limit: Limit | null) {
   if (!HANGUL.test(text)) return limit && isEnglishLimit(text, isNamed, limit) ? 3 : 0
   if (isNamed || limit) return 3
   if (DEMAND.test(text) || QUESTION.test(text)) return 2
   return TOPIC.test(text) && !SENTENCE.test(text) ? 1 : 0
 }
 
-/** Contracts and reports state bytes. @param {string} text @param {boolean} isNamed @param {import("./limits.js").Limit} limit */
-const isEnglishLimit = (text, isNamed, { unit }) =>
+/** Contracts and reports state bytes. */
+const isEnglishLimit = (text: string, isNamed: boolean, { unit }: Limit) =>
   ["spaces", "no-spaces", "words"].includes(unit) && (isNamed || IMPERATIVE.test(text) || QUESTION.test(text) || endsWithLimit(text))
 
 /**
  * Drops the items of lists. A numbered heading needs a demand, a limit, a name or an empty line above it. A
  * candidate without them is an item, and it makes the candidate with the number before it an item.
- *
- * @param {readonly Heading[]} candidates
  */
-function withoutLists(candidates) {
-  const isItem = (/** @type {Heading} */ { number, level, isSetOff }) => number !== null && level < 2 && !isSetOff
-  const beginsList = (/** @type {Heading} */ heading, /** @type {Heading | undefined} */ next) =>
+function withoutLists(candidates: readonly Heading[]) {
+  const isItem = ({ number, level, isSetOff }: Heading) => number !== null && level < 2 && !isSetOff
+  const beginsList = (heading: Heading, next: Heading | undefined) =>
     next?.style === heading.style &&
     isItem(next) &&
     next.number === (heading.number ?? 0) + 1 &&

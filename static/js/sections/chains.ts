@@ -1,31 +1,26 @@
-// @ts-check
 /**
  * This module selects the chain of headings that divides a text into questions.
  *
  * A chain has one style. Its numbers rise by one from 1; marks without numbers form one chain. The candidates of
- * the highest level (`headings.js`) make the chain, and weaker ones only fill its gaps.
+ * the highest level (`headings.ts`) make the chain, and weaker ones only fill its gaps.
  *
  * The selection prefers no chain to a wrong one: it rejects two possible chains of one style, and two chains of
  * equal evidence. The page then offers the writer to mark the questions. The time is linear in the candidates.
  */
 
-import { isBlank } from "./headings.js"
+import { isBlank, type Heading } from "./headings.ts"
 
-/**
- * @typedef {import("./headings.js").Heading} Heading
- * @typedef {{
- *   headings: Heading[], level: number, limits: number, hasBody: boolean, isSetOff: boolean,
- *   isBracket: boolean, first: number, last: number,
- * }} Chain `headings` is empty if several chains of its style are possible
- */
+/** `headings` is empty if several chains of its style are possible. */
+type Chain = {
+  headings: Heading[], level: number, limits: number, hasBody: boolean, isSetOff: boolean,
+  isBracket: boolean, first: number, last: number,
+}
 
 /** Marks that enclose a heading. Answers use them for sub-headings. */
 const BRACKETS = "<〈【["
 
-/** @param {readonly string[]} lines @param {readonly Heading[]} candidates @returns {Heading[]} */
-export function selectHeadings(lines, candidates) {
-  /** @type {Map<string, Heading[]>} */
-  const styles = new Map()
+export function selectHeadings(lines: readonly string[], candidates: readonly Heading[]): Heading[] {
+  const styles: Map<string, Heading[]> = new Map()
   for (const candidate of candidates) {
     const sameStyle = styles.get(candidate.style)
     if (sameStyle) sameStyle.push(candidate)
@@ -35,9 +30,9 @@ export function selectHeadings(lines, candidates) {
   return selectChain(chains.filter((chain) => chain !== null))?.headings ?? []
 }
 
-/** @param {readonly Chain[]} chains at most one of each style */
-function selectChain(chains) {
-  const isInAnswer = (/** @type {Chain} */ chain) =>
+/** @param chains at most one of each style */
+function selectChain(chains: readonly Chain[]) {
+  const isInAnswer = (chain: Chain) =>
     chains.some((other) => encloses(other, chain) && chain.level <= other.level)
   let possible = chains.filter((chain) => !isInAnswer(chain))
   for (const score of SCORES) {
@@ -49,21 +44,20 @@ function selectChain(chains) {
   return selected && !chains.some((other) => encloses(other, selected)) ? selected : null
 }
 
-/** @type {readonly ((chain: Chain) => number)[]} */
-const SCORES = [({ hasBody }) => Number(hasBody), ({ level }) => level, ({ limits }) => limits]
+const SCORES: readonly ((chain: Chain) => number)[] = [({ hasBody }) => Number(hasBody), ({ level }) => level, ({ limits }) => limits]
 
-/** The chain that alone is set off by empty lines, if the others begin below its first heading. @param {readonly Chain[]} chains */
-function outermost(chains) {
+/** The chain that alone is set off by empty lines, if the others begin below its first heading. */
+function outermost(chains: readonly Chain[]) {
   const [selected, ...others] = chains.filter(({ isSetOff }) => isSetOff)
   return others.length === 0 && chains.every(({ first }) => selected && selected.first <= first) ? selected : null
 }
 
-/** Whether a chain lies in the sections of another: it is a list, or sub-headings. @param {Chain} outer @param {Chain} inner */
-const encloses = (outer, inner) =>
+/** Whether a chain lies in the sections of another: it is a list, or sub-headings. */
+const encloses = (outer: Chain, inner: Chain) =>
   outer.first < inner.first && (inner.last < outer.last || (inner.isBracket && !outer.isBracket))
 
-/** The chain of a style, or `null` without sufficient evidence. @param {readonly string[]} lines @param {readonly Heading[]} candidates */
-function chainOf(lines, candidates) {
+/** The chain of a style, or `null` without sufficient evidence. */
+function chainOf(lines: readonly string[], candidates: readonly Heading[]) {
   const level = highest(candidates.map((candidate) => candidate.level))
   const isMarked = candidates[0]?.number === null
   const headings = isMarked ? markedHeadings(candidates, level) : numberedHeadings(lines, candidates, level)
@@ -71,18 +65,13 @@ function chainOf(lines, candidates) {
   return isSufficient(headings ?? candidates, level) ? describe(lines, headings ?? [], headings ?? strong, level) : null
 }
 
-/** @param {readonly Heading[]} headings @param {number} level */
-function isSufficient(headings, level) {
+function isSufficient(headings: readonly Heading[], level: number) {
   const likely = headings.filter((heading) => 0 < heading.level).length
   return level === 3 || (2 <= headings.length && headings.length < 2 * likely)
 }
 
-/**
- * @param {readonly string[]} lines @param {Heading[]} headings
- * @param {readonly Heading[]} members the headings, or the candidates of several possible chains
- * @param {number} level @returns {Chain}
- */
-function describe(lines, headings, members, level) {
+/** @param members the headings, or the candidates of several possible chains */
+function describe(lines: readonly string[], headings: Heading[], members: readonly Heading[], level: number): Chain {
   const [first, last] = [members[0], members.at(-1)]
   return {
     headings,
@@ -96,18 +85,13 @@ function describe(lines, headings, members, level) {
   }
 }
 
-/** @param {readonly Heading[]} candidates @param {number} level */
-function markedHeadings(candidates, level) {
+function markedHeadings(candidates: readonly Heading[], level: number) {
   const isMixed = level === 3 && BRACKETS.includes(candidates[0]?.style ?? "")
   return candidates.filter((candidate) => !isMixed || 0 < candidate.level)
 }
 
-/**
- * The chain with answers and most limits, or `null` if there are two, or none.
- *
- * @param {readonly string[]} lines @param {readonly Heading[]} candidates @param {number} level
- */
-function numberedHeadings(lines, candidates, level) {
+/** The chain with answers and most limits, or `null` if there are two, or none. */
+function numberedHeadings(lines: readonly string[], candidates: readonly Heading[], level: number) {
   const chains = chainsIn(candidates, level) ?? []
   const scores = chains.map((chain) => Number(hasBody(lines, chain)) * lines.length + limitsIn(chain))
   const best = highest(scores)
@@ -118,16 +102,11 @@ function numberedHeadings(lines, candidates, level) {
   return isAlone || hasBody(lines, selected) ? selected : null
 }
 
-/**
- * The chains of candidates of a level, one after the other; `null` if one of them has a gap.
- *
- * @param {readonly Heading[]} candidates @param {number} level
- */
-function chainsIn(candidates, level) {
-  /** @type {Heading[][]} */
-  const chains = []
-  /** @type {Heading[]} the candidates of lower levels since the last one of the level */
-  let weaker = []
+/** The chains of candidates of a level, one after the other; `null` if one of them has a gap. */
+function chainsIn(candidates: readonly Heading[], level: number) {
+  const chains: Heading[][] = []
+  /** The candidates of lower levels since the last one of the level. */
+  let weaker: Heading[] = []
   for (const candidate of candidates) {
     if (candidate.level < level) {
       weaker.push(candidate)
@@ -144,14 +123,9 @@ function chainsIn(candidates, level) {
   return chains
 }
 
-/**
- * The candidates with the numbers between two numbers, or `null` if they are missing or ambiguous.
- *
- * @param {number} before @param {readonly Heading[]} candidates @param {number} after
- */
-function between(before, candidates, after) {
-  /** @type {Map<number, Heading>} */
-  const best = new Map()
+/** The candidates with the numbers between two numbers, or `null` if they are missing or ambiguous. */
+function between(before: number, candidates: readonly Heading[], after: number) {
+  const best: Map<number, Heading> = new Map()
   const tied = new Set()
   for (const candidate of candidates) {
     const number = candidate.number ?? 0
@@ -168,10 +142,8 @@ function between(before, candidates, after) {
 /**
  * Appends the weaker candidates that continue a chain to the end of the text. A number 1 begins a list. Behind
  * it only candidates with more evidence continue the chain.
- *
- * @param {Heading[]} chain @param {readonly Heading[]} weaker
  */
-function extend(chain, weaker) {
+function extend(chain: Heading[], weaker: readonly Heading[]) {
   let needed = 0
   for (const candidate of weaker) {
     if (candidate.number === 1) needed = Math.max(needed, candidate.level + 1)
@@ -179,8 +151,8 @@ function extend(chain, weaker) {
   }
 }
 
-/** Whether text stands between two of the headings. A list of questions alone has none. @param {readonly string[]} lines @param {readonly Heading[]} headings */
-function hasBody(lines, headings) {
+/** Whether text stands between two of the headings. A list of questions alone has none. */
+function hasBody(lines: readonly string[], headings: readonly Heading[]) {
   if (headings.length === 1) return true
   return headings.some(({ last }, at) => {
     const next = headings[at + 1]?.first ?? 0
@@ -188,8 +160,6 @@ function hasBody(lines, headings) {
   })
 }
 
-/** @param {readonly Heading[]} headings */
-const limitsIn = (headings) => headings.filter(({ limit }) => limit !== null).length
+const limitsIn = (headings: readonly Heading[]) => headings.filter(({ limit }) => limit !== null).length
 
-/** @param {readonly number[]} numbers */
-const highest = (numbers) => numbers.reduce((one, other) => Math.max(one, other), 0)
+const highest = (numbers: readonly number[]) => numbers.reduce((one, other) => Math.max(one, other), 0)

@@ -1,10 +1,9 @@
-// @ts-check
 /**
  * This module finds the questions of a text: their headings, the limits of the headings, and the bodies below.
  *
  * `findSections` reads the text and applies the settings that users stored. A setting overrides only its own
  * fields, so an edit of the heading still changes the others. The function prefers no section to a wrong one:
- * without a sure chain of headings (`chains.js`) it returns the sections of the settings alone.
+ * without a sure chain of headings (`chains.ts`) it returns the sections of the settings alone.
  *
  * - **Q1** Sections are ordered, disjoint and inside the text. A body lies below its heading.
  * - **Q2** An edit inside a body that adds no heading line changes no other section.
@@ -13,28 +12,25 @@
  * The module touches no DOM. `tests/data/sections.json` holds the examples, also for an implementation in Rust.
  */
 
-import { selectHeadings } from "./chains.js"
-import { candidatesIn, headingAt, isBlank } from "./headings.js"
+import { selectHeadings } from "./chains.ts"
+import { candidatesIn, headingAt, isBlank, type Heading } from "./headings.ts"
+import type { Limit } from "./limits.ts"
 
-/**
- * @typedef {import("./headings.js").Heading} Heading
- * @typedef {import("./limits.js").Limit} Limit
- * @typedef {0 | 1 | 2} LineBreak how much a line break counts
- * @typedef {Limit & { line_break: LineBreak | null }} Rules `line_break` is `null` for the custom of the unit
- * @typedef {{ from: number, to: number }} Range in UTF-16 units, without the line break at its end
- * @typedef {Range & Rules & { title: string, body: Range }} Section the range of its heading; an empty body lies at the end of the heading
- * @typedef {Partial<Rules> & { at: number, title?: string, question?: boolean }} Setting for the line with the offset `at`; named as in the API
- */
+/** How much a line break counts. */
+export type LineBreak = 0 | 1 | 2
+/** `line_break` is `null` for the custom of the unit. */
+type Rules = Limit & { line_break: LineBreak | null }
+/** In UTF-16 units, without the line break at its end. */
+export type Range = { from: number, to: number }
+/** The range of its heading; an empty body lies at the end of the heading. */
+export type Section = Range & Rules & { title: string, body: Range }
+/** For the line with the offset `at`; named as in the API. */
+export type Setting = Partial<Rules> & { at: number, title?: string, question?: boolean }
 
-/** @type {Rules} */
-const UNSAID = { unit: "spaces", limit: null, floor: null, line_break: null }
+const UNSAID: Rules = { unit: "spaces", limit: null, floor: null, line_break: null }
 
-/**
- * The sections of a text whose line breaks are `\n`.
- *
- * @param {string} text @param {readonly Setting[]} [settings] @returns {Section[]}
- */
-export function findSections(text, settings = []) {
+/** The sections of a text whose line breaks are `\n`. */
+export function findSections(text: string, settings: readonly Setting[] = []): Section[] {
   // A stock client may have stored decomposed letters. The offsets are those of the stored text.
   const stored = text.split("\n")
   const lines = text.normalize("NFC").split("\n")
@@ -47,8 +43,7 @@ export function findSections(text, settings = []) {
   })
 }
 
-/** @param {readonly string[]} lines */
-function startsOf(lines) {
+function startsOf(lines: readonly string[]) {
   let at = 0
   return lines.map((line) => {
     const start = at
@@ -57,8 +52,8 @@ function startsOf(lines) {
   })
 }
 
-/** The index of the line that contains an offset. @param {readonly number[]} starts @param {number} offset */
-function lineAt(starts, offset) {
+/** The index of the line that contains an offset. */
+function lineAt(starts: readonly number[], offset: number) {
   let [low, high] = [0, starts.length]
   while (1 < high - low) {
     const middle = (low + high) >> 1
@@ -68,12 +63,8 @@ function lineAt(starts, offset) {
   return low
 }
 
-/**
- * The headings that no setting excludes, and those that only a setting names.
- *
- * @param {readonly string[]} lines @param {readonly Heading[]} found @param {ReadonlyMap<number, Setting>} settingByLine
- */
-function withSettings(lines, found, settingByLine) {
+/** The headings that no setting excludes, and those that only a setting names. */
+function withSettings(lines: readonly string[], found: readonly Heading[], settingByLine: ReadonlyMap<number, Setting>) {
   const linesOfHeadings = new Set(found.flatMap(({ first, last }) => indices(first, last)))
   const marked = [...settingByLine]
     .filter(([line, { question }]) => question !== false && !linesOfHeadings.has(line) && !isBlank(lines[line]))
@@ -82,8 +73,8 @@ function withSettings(lines, found, settingByLine) {
   return disjoint([...headings, ...marked].sort((one, other) => one.first - other.first))
 }
 
-/** Drops a marked line on which the heading above it continues. @param {readonly Heading[]} headings */
-function disjoint(headings) {
+/** Drops a marked line on which the heading above it continues. */
+function disjoint(headings: readonly Heading[]) {
   let end = -1
   return headings.filter(({ first, last }) => {
     if (first <= end) return false
@@ -92,21 +83,21 @@ function disjoint(headings) {
   })
 }
 
-/** @param {Heading} heading @param {ReadonlyMap<number, Setting>} settingByLine */
-function settingOf({ first, last }, settingByLine) {
+function settingOf({ first, last }: Heading, settingByLine: ReadonlyMap<number, Setting>) {
   const line = indices(first, last).find((line) => settingByLine.has(line))
   return line === undefined ? undefined : settingByLine.get(line)
 }
 
-/** @param {number} first @param {number} last */
-const indices = (first, last) => Array.from({ length: last - first + 1 }, (_, at) => first + at)
+const indices = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, at) => first + at)
 
-/**
- * @param {readonly string[]} lines @param {readonly number[]} starts
- * @param {Heading} heading @param {number} next the line of the next heading @param {Setting | undefined} setting
- * @returns {Section}
- */
-function sectionOf(lines, starts, { first, last, limit }, next, setting) {
+/** @param next the line of the next heading */
+function sectionOf(
+  lines: readonly string[],
+  starts: readonly number[],
+  { first, last, limit }: Heading,
+  next: number,
+  setting: Setting | undefined,
+): Section {
   const { at: _, question: __, ...set } = setting ?? {}
   const title = lines[first]?.trim().normalize("NFC") ?? ""
   let [top, bottom] = [last + 1, next - 1]
@@ -117,7 +108,6 @@ function sectionOf(lines, starts, { first, last, limit }, next, setting) {
   return { ...heading, title, ...UNSAID, ...limit, ...set, body }
 }
 
-/** @param {readonly string[]} lines @param {readonly number[]} starts @param {number} first @param {number} last @returns {Range} */
-function rangeOf(lines, starts, first, last) {
+function rangeOf(lines: readonly string[], starts: readonly number[], first: number, last: number): Range {
   return { from: starts[first] ?? 0, to: (starts[last] ?? 0) + (lines[last]?.length ?? 0) }
 }

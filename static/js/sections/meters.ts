@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The headings of the questions in the text, each with its meter below, and the settings of the sections.
  *
@@ -6,38 +5,39 @@
  * written into the element of its meter. So no key redraws a line, and no composition is disturbed.
  */
 
+import type { StateEffectType, Text } from "@codemirror/state"
+import type { DecorationSet } from "@codemirror/view"
 import { el, meter } from "../lib/dom.js"
 import { Decoration, EditorView, StateEffect, StateField, WidgetType } from "../lib/vendor.js"
+import type { Range, Setting } from "./sections.ts"
 
-/**
- * @typedef {import("./sections.js").Setting} Setting
- * @typedef {import("./sections.js").Range} Range
- * @typedef {(meter: HTMLElement, at: number) => void} Draw writes the figures of a section into its meter
- * @typedef {(at: number) => void} Press opens the dialog of a section
- * @typedef {{ settings: readonly Setting[], headings: readonly Range[], drawn: import("@codemirror/view").DecorationSet }} Drawn
- */
+/** Writes the figures of a section into its meter. */
+export type Draw = (meter: HTMLElement, at: number) => void
+/** Opens the dialog of a section. */
+type Press = (at: number) => void
+type Drawn = { settings: readonly Setting[], headings: readonly Range[], drawn: DecorationSet }
 
-/** @type {import("@codemirror/state").StateEffectType<readonly Setting[]>} */
-export const setSettings = StateEffect.define()
-/** @type {import("@codemirror/state").StateEffectType<{ headings: readonly Range[], draw: Draw, press: Press | null }>} */
-export const setHeadings = StateEffect.define()
+export const setSettings: StateEffectType<readonly Setting[]> = StateEffect.define()
+export const setHeadings: StateEffectType<{ headings: readonly Range[], draw: Draw, press: Press | null }> = StateEffect.define()
 
 class Meter extends WidgetType {
-  /** @param {number} at the index of the section @param {Draw} draw @param {Press | null} press */
-  constructor(at, draw, press) {
+  declare at: number
+  declare draw: Draw
+  declare press: Press | null
+
+  /** @param at the index of the section */
+  constructor(at: number, draw: Draw, press: Press | null) {
     super()
     this.at = at
     this.draw = draw
     this.press = press
   }
 
-  /** @override @param {Meter} other */
-  eq({ at, draw }) {
+  override eq({ at, draw }: Meter) {
     return at === this.at && draw === this.draw
   }
 
-  /** @override */
-  toDOM() {
+  override toDOM() {
     // The keyboard has the menu and the foot.
     const count = el(this.press ? "button" : "span", { class: "question-count", "aria-hidden": "true", ...(this.press ? { type: "button", tabindex: "-1" } : {}) })
     count.addEventListener("click", () => this.press?.(Number(element.dataset.at)))
@@ -46,16 +46,14 @@ class Meter extends WidgetType {
     return element
   }
 
-  /** @override */
-  get estimatedHeight() {
+  override get estimatedHeight() {
     return 28
   }
 }
 
 const isHeading = Decoration.line({ class: "question" })
 
-/** @param {readonly Range[]} headings @param {Draw} draw @param {Press | null} press @param {import("@codemirror/state").Text} text */
-function decorations(headings, draw, press, text) {
+function decorations(headings: readonly Range[], draw: Draw, press: Press | null, text: Text) {
   const ranges = headings.flatMap(({ from, to }, at) => {
     const [first, last] = [text.lineAt(from), text.lineAt(to)]
     const lines = Array.from({ length: last.number - first.number + 1 }, (_, line) => text.line(first.number + line))
@@ -66,12 +64,11 @@ function decorations(headings, draw, press, text) {
 }
 
 export const drawnSections = StateField.define({
-  /** @returns {Drawn} */
-  create: () => ({ settings: [], headings: [], drawn: Decoration.none }),
+  create: (): Drawn => ({ settings: [], headings: [], drawn: Decoration.none }),
   update(before, { docChanged, changes, effects, newDoc }) {
     let value = before
     if (docChanged) {
-      const moved = (/** @type {number} */ at, /** @type {1 | -1} */ side) => changes.mapPos(at, side)
+      const moved = (at: number, side: 1 | -1) => changes.mapPos(at, side)
       const settings = value.settings.map((setting) => ({ ...setting, at: moved(setting.at, 1) }))
       const headings = value.headings.map(({ from, to }) => ({ from: moved(from, 1), to: moved(to, -1) }))
       value = { settings, headings, drawn: value.drawn.map(changes) }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The text with all open suggestions accepted, as far as they stand and do not overlap: the oldest wins. A suggestion with
  * several parts is accepted whole or not at all. The server accepts alike (`src/core/reviews/plan.rs`).
@@ -6,23 +5,23 @@
  * Touches no DOM, so it is tested with `node --test`.
  */
 
-/**
- * @typedef {{ from: number, to: number, text: string }} Replacement in UTF-16 units of the text; an empty range adds its text
- * @typedef {{ text: string, moved: (offset: number) => number }} Accepted `moved`: an offset of the old text in the new one
- */
+/** In UTF-16 units of the text; an empty range adds its text. */
+export type Replacement = { from: number, to: number, text: string }
+/** `moved`: an offset of the old text in the new one. */
+type Accepted = { text: string, moved: (offset: number) => number }
 
 /**
  * The replacements of all suggestions that can be accepted together, in the order of the text.
  *
- * @param {number} length of the text @param {readonly (readonly Replacement[])[]} suggestions the oldest first
- * @returns {Replacement[]}
+ * @param length of the text
+ * @param suggestions the oldest first
  */
-export function acceptable(length, suggestions) {
-  /** No two overlap, so starts and ends are both in order. @type {Replacement[]} */
-  const accepted = []
-  const spotOf = (/** @type {Replacement} */ { from, to }) =>
+export function acceptable(length: number, suggestions: readonly (readonly Replacement[])[]): Replacement[] {
+  /** No two overlap, so starts and ends are both in order. */
+  const accepted: Replacement[] = []
+  const spotOf = ({ from, to }: Replacement) =>
     firstWhere(accepted, (other) => from < other.from || (from === other.from && to <= other.to))
-  const fits = (/** @type {Replacement} */ replacement) => {
+  const fits = (replacement: Replacement) => {
     const { from, to } = replacement
     const next = accepted[firstWhere(accepted, (other) => from < other.to)]
     const same = accepted[spotOf(replacement)]
@@ -38,32 +37,32 @@ export function acceptable(length, suggestions) {
   return accepted
 }
 
-/** Which of the suggestions those are. @param {number} length @param {readonly (readonly Replacement[])[]} suggestions the oldest first */
-export function acceptedOnes(length, suggestions) {
+/** Which of the suggestions those are. @param suggestions the oldest first */
+export function acceptedOnes(length: number, suggestions: readonly (readonly Replacement[])[]) {
   const accepted = new Set(acceptable(length, suggestions))
   return suggestions.map(([first]) => first !== undefined && accepted.has(first))
 }
 
-/** The index of the first for which `is` holds, where it holds for all behind it. @param {readonly Replacement[]} sorted @param {(other: Replacement) => boolean} is */
-function firstWhere(sorted, is) {
+/** The index of the first for which `is` holds, where it holds for all behind it. */
+function firstWhere(sorted: readonly Replacement[], is: (other: Replacement) => boolean) {
   let [low, high] = [0, sorted.length]
   while (low < high) {
     const middle = (low + high) >> 1
-    if (is(/** @type {Replacement} */ (sorted[middle]))) high = middle
+    if (is(sorted[middle] as Replacement)) high = middle
     else low = middle + 1
   }
   return low
 }
 
-/** @param {string} text @param {readonly (readonly Replacement[])[]} suggestions the oldest first @returns {Accepted} */
-export function acceptedText(text, suggestions) {
+/** @param suggestions the oldest first */
+export function acceptedText(text: string, suggestions: readonly (readonly Replacement[])[]): Accepted {
   const applied = acceptable(text.length, suggestions)
   let [accepted, end] = ["", 0]
   for (const { from, to, text: words } of applied) {
     accepted += text.slice(end, from) + words
     end = to
   }
-  const moved = (/** @type {number} */ offset) => {
+  const moved = (offset: number) => {
     let shift = 0
     for (const { from, to, text: words } of applied) {
       if (offset < to || offset < from) return from <= offset ? from + shift : offset + shift

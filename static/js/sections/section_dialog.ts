@@ -1,39 +1,46 @@
-// @ts-check
 /** The dialog in which the writer sets the limit of a question, or marks a line as one. Owns one element. */
 
+import type { Editor } from "../desk/editor.js"
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { relativeAt } from "../desk/positions.js"
 import { confirm } from "../lib/confirm.js"
 import { byId, el, once, say, translatedButton } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { number, t } from "../lib/i18n.js"
+import { number, t, type Sentence } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
-
-/**
- * @typedef {import("./sections.js").Setting} Setting
- * @typedef {import("./limits.js").Unit} Unit
- */
+import type { Unit } from "./limits.ts"
+import type { Questions } from "./questions.ts"
+import type { Setting } from "./sections.ts"
 
 /** The units with their names. */
-const UNITS = /** @type {const} */ ({
+const UNITS = {
   spaces: "count.unit.all",
   "no-spaces": "count.unit.solid",
   words: "count.unit.words",
   "euc-kr": "count.unit.euckr",
   utf8: "count.unit.utf8",
   neis: "question.unit.neis",
-})
+} as const
 
 /** A higher limit is a slip of the hand more often than meant. */
 const LIKELY_MAX = 100_000
 
 export class SectionDialog {
-  /** The heading, which the text may move meanwhile. @type {Y.RelativePosition | null} */
-  #at = null
+  declare editor: Editor
+  declare questions: Questions
+  declare element
+  declare entry
+  declare heading
+  declare limit
+  declare unit
+  declare not
+  declare error
+  declare save
+  /** The heading, which the text may move meanwhile. */
+  #at: Y.RelativePosition | null = null
 
-  /** @param {import("../desk/editor.js").Editor} editor @param {import("./questions.js").Questions} questions */
-  constructor(editor, questions) {
+  constructor(editor: Editor, questions: Questions) {
     this.editor = editor
     this.questions = questions
     this.element = byId("section-dialog", HTMLDialogElement)
@@ -47,9 +54,8 @@ export class SectionDialog {
     this.save = el("button", { type: "submit", class: "button button-strong", "data-t": "common.save" })
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
-    const field = (/** @type {import("../lib/i18n.js").Sentence} */ words, /** @type {HTMLElement} */ input) => el("label", {}, el("span", { "data-t": words }), input)
+  start(signal: AbortSignal) {
+    const field = (words: Sentence, input: HTMLElement) => el("label", {}, el("span", { "data-t": words }), input)
     const form = el(
       "form",
       { class: "file-form" },
@@ -98,7 +104,7 @@ export class SectionDialog {
     if (isUnlikely && !(await confirm(t("question.limit.sure", { limit: number(limit) }), t("common.save"), { danger: false }))) return
     const own = this.not.checked
       ? { question: false }
-      : { unit: /** @type {Unit} */ (this.unit.value), ...(0 < limit ? { limit } : {}) }
+      : { unit: this.unit.value as Unit, ...(0 < limit ? { limit } : {}) }
     const text = this.editor.tree
     const { doc } = this.editor.shared
     const at = (this.#at && doc && Y.createAbsolutePositionFromRelativePosition(this.#at, doc)?.index) ?? 0
@@ -116,8 +122,8 @@ export class SectionDialog {
     await this.questions.read().catch(() => undefined)
   }
 
-  /** A setting as the server takes it: its position follows the edits until the server reads it. @param {Setting} setting */
-  #stored({ at, title = "", floor, line_break: lineBreak, ...setting }) {
+  /** A setting as the server takes it: its position follows the edits until the server reads it. */
+  #stored({ at, title = "", floor, line_break: lineBreak, ...setting }: Setting) {
     const position = Y.encodeRelativePosition(relativeAt(this.editor.shared, at))
     const given = { ...(floor ? { floor } : {}), ...(lineBreak === undefined || lineBreak === null ? {} : { line_break: lineBreak }) }
     return { ...setting, ...given, title: [...title.trim()].slice(0, 300).join("") || t("start.untitled"), at: btoa(String.fromCharCode(...position)) }
