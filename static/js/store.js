@@ -23,7 +23,7 @@ import { ample } from "./desk/document_size.js"
  *   store: its storage is away, or has no space left, "limit" when it keeps no more in memory either; or why it refuses a
  *   suggestion
  * @typedef {{ count: number, characters: number, since: Date | null, savedAt: Date | null, slow: boolean,
- *   refusing: Refusing, retained: import("./unsaved/journal.js").Retained }} Saving
+ *   refusing: Refusing, retained: import("./unsaved/journal.ts").Retained }} Saving
  *
  * @typedef {object} Desk
  * @property {User | null} me

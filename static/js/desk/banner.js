@@ -10,7 +10,7 @@ import { button, byId, drawWith, el, icon, write } from "../lib/dom.js"
 import { clock, i18n, number, t, tCount } from "../lib/i18n.js"
 import { now } from "../lib/server_clock.js"
 import { takenSentence, waitedSentence, waitingSentence } from "../seat/wait_queue.js"
-import { unsavedActions, unsavedList, unsentParts } from "../unsaved/unsaved_list.js"
+import { unsavedActions, unsavedList, unsentParts } from "../unsaved/unsaved_list.ts"
 import { percentOf } from "./document_size.js"
 import { RETURNABLE } from "./policy.js"
 

@@ -15,7 +15,7 @@ export const ENDED_LINKS = ["revoked", "deleted"]
 /**
  * @typedef {import("../store.js").Desk} Desk
  * @typedef {import("../store.js").Phase} Phase
- * @typedef {import("../unsaved/drafts.js").Draft} Draft
+ * @typedef {import("../unsaved/drafts.ts").Draft} Draft
  * @typedef {Pick<Desk, "phase" | "holder" | "queuePosition" | "waitTimedOut" | "reason" | "draining">} Report state of the
  *   connection
  */

@@ -24,7 +24,7 @@ const POLL_QUEUE_EVERY = 15_000
  * @typedef {object} Parts
  * @property {import("../seat/connection.js").Connection} connection
  * @property {import("../store.js").Store} store
- * @property {import("../unsaved/save_watch.js").SaveWatch} watch
+ * @property {import("../unsaved/save_watch.ts").SaveWatch} watch
  * @property {import("../reviews/reviews.js").Reviews} reviews
  * @property {import("./editor.js").Editor} editor
  * @property {import("../seat/turn.js").TurnBar} turn

@@ -11,7 +11,7 @@ import { confirm } from "../lib/confirm.js"
 import { byId, el, onSubmit, say } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
-import { Drafts } from "../unsaved/drafts.js"
+import { Drafts } from "../unsaved/drafts.ts"
 
 export class CodeForm {
   declare me: () => api.User | null

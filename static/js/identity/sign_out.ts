@@ -12,7 +12,7 @@ import { el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { setPreference } from "../lib/preferences.js"
-import { Drafts } from "../unsaved/drafts.js"
+import { Drafts } from "../unsaved/drafts.ts"
 
 /** The ids that the server gives to guests. */
 const GUEST = /^usr_[0-9a-f]{32}$/

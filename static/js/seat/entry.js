@@ -12,8 +12,8 @@ import { byId, el, icon } from "../lib/dom.js"
 import { storeInTab, takeInTab } from "../lib/preferences.js"
 import { storeInvite, takeInvite } from "../lib/sign_in.js"
 import { WrittenDrafts } from "../reviews/written_drafts.js"
-import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
-import { unsentParts } from "../unsaved/unsaved_list.js"
+import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.ts"
+import { unsentParts } from "../unsaved/unsaved_list.ts"
 
 /** The interval in which a refused page asks for its document again, in ms. */
 const REFUSED_POLL = 4_000

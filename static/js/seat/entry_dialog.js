@@ -10,7 +10,7 @@ import { button, byId, el, icon, onSubmit } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
-import { countStoredEdits } from "../unsaved/drafts.js"
+import { countStoredEdits } from "../unsaved/drafts.ts"
 
 /** @typedef {import("../lib/i18n.js").Sentence} Sentence */
 

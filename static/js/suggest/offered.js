@@ -6,7 +6,7 @@
 
 import { button, el, icon } from "../lib/dom.js"
 import { i18n, t, when } from "../lib/i18n.js"
-import { unsavedActions, unsavedList } from "../unsaved/unsaved_list.js"
+import { unsavedActions, unsavedList } from "../unsaved/unsaved_list.ts"
 
 /**
  * @typedef {import("./unsent.js").Row} Row

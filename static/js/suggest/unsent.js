@@ -8,7 +8,7 @@
  */
 
 import { now } from "../lib/server_clock.js"
-import { livePages, Drafts, nameOf, resultOf, SUGGESTIONS } from "../unsaved/drafts.js"
+import { livePages, Drafts, nameOf, resultOf, SUGGESTIONS } from "../unsaved/drafts.ts"
 
 /**
  * @typedef {import("./suggestions_api.js").PlacedPart} PlacedPart

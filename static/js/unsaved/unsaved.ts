@@ -1,6 +1,5 @@
-// @ts-check
 /**
- * The local edits that `document.saved` does not yet cover. The journal stores them (`journal.js`), so that
+ * The local edits that `document.saved` does not yet cover. The journal stores them (`journal.ts`), so that
  * a closed tab loses none:
  *
  * - **J1** The stored rows and the pending edits together are the unsaved edits, at any moment.
@@ -29,16 +28,15 @@
  * Pure, tested with `node --test`.
  */
 
-/**
- * @typedef {ReadonlyMap<number, number>} Clocks client → how far
- * @typedef {{ clocks: Clocks, at: number }} Edit no clocks: it only deleted
- */
+/** Client → how far. */
+export type Clocks = ReadonlyMap<number, number>
+/** No clocks: it only deleted. */
+type Edit = { clocks: Clocks, at: number }
 
 /** How long a deletion may wait for an edit that makes it safe before one is made, in ms. */
 const PROOF_DELAY = 1_500
 
-/** @param {Clocks} have @param {Clocks} need */
-export function covers(have, need) {
+export function covers(have: Clocks, need: Clocks) {
   for (const [client, clock] of need) {
     if ((have.get(client) ?? 0) < clock) return false
   }
@@ -46,32 +44,29 @@ export function covers(have, need) {
 }
 
 export class Unsaved {
-  /** @type {Edit[]} */
-  #edits = []
+  #edits: Edit[] = []
   /** How many were called safe: always the first of all. */
   #savedCount = 0
-  /** @type {Map<number, number>} */
-  #savedClocks = new Map()
+  #savedClocks: Map<number, number> = new Map()
   /** The server may lack deletions up to this edit; 0 for none. */
   #denied = 0
   /** The last edit when all deletions were sent anew; `null`: they were not, since the last denial. */
-  #resent = /** @type {number | null} */ (null)
+  #resent = null as number | null
 
   /**
-   * @param {Clocks} before the clocks of the clients it advanced, before
-   * @param {Clocks} after and after
-   * @param {number} at
-   * @returns {number} of this edit: each has one more than the one before
+   * @param before the clocks of the clients it advanced, before
+   * @param after and after
+   * @returns of this edit: each has one more than the one before
    */
-  edited(before, after, at) {
+  edited(before: Clocks, after: Clocks, at: number): number {
     for (const client of after.keys()) {
       if (!this.#savedClocks.has(client)) this.#savedClocks.set(client, before.get(client) ?? 0)
     }
     return this.#savedCount + this.#edits.push({ clocks: after, at })
   }
 
-  /** The server called everything up to there safe. @param {Clocks} clocks */
-  saved(clocks) {
+  /** The server called everything up to there safe. */
+  saved(clocks: Clocks) {
     for (const client of this.#savedClocks.keys()) {
       this.#savedClocks.set(client, Math.max(this.#savedClocks.get(client) ?? 0, clocks.get(client) ?? 0))
     }
@@ -80,7 +75,7 @@ export class Unsaved {
     )
     const isProof = this.#resent !== null && this.#resent <= this.#savedCount + last
     if (isProof) this.#denied = 0
-    // The pieces of an answer (`seat/update_pieces.js`) may bring an insertion before an older one of another client.
+    // The pieces of an answer (`seat/update_pieces.ts`) may bring an insertion before an older one of another client.
     const stays = this.#edits.findIndex(({ clocks: need }, index) =>
       need.size === 0 ? this.#savedCount + index < this.#denied : !covers(this.#savedClocks, need),
     )
@@ -114,8 +109,8 @@ export class Unsaved {
     return this.#edits.length
   }
 
-  /** When the oldest of them was made, in ms. @returns {number | null} */
-  get since() {
+  /** When the oldest of them was made, in ms. */
+  get since(): number | null {
     return this.#edits[0]?.at ?? null
   }
 
@@ -123,8 +118,8 @@ export class Unsaved {
     return this.#edits.filter(({ clocks }) => clocks.size === 0).length
   }
 
-  /** How far each of our clients is safe; what it holds beyond is not. @returns {Clocks} */
-  get savedClocks() {
+  /** How far each of our clients is safe; what it holds beyond is not. */
+  get savedClocks(): Clocks {
     return this.#savedClocks
   }
 
@@ -132,9 +127,9 @@ export class Unsaved {
    * Nothing but deletions waits, and for too long. After a denial an insertion proves nothing before the
    * deletions were sent anew.
    *
-   * @param {number} now in ms
+   * @param now in ms
    */
-  needsProof(now) {
+  needsProof(now: number) {
     const first = this.#edits[0]
     return (
       first !== undefined &&
@@ -153,12 +148,9 @@ const DIVIDED_MAX = 20_000
 /**
  * The sentences that hold any of these ranges, each once, in order.
  *
- * @param {string} text
- * @param {readonly { from: number, to: number }[]} ranges in UTF-16 units, in order
- * @param {string} language
- * @returns {string[]}
+ * @param ranges in UTF-16 units, in order
  */
-export function sentencesAt(text, ranges, language) {
+export function sentencesAt(text: string, ranges: readonly { from: number, to: number }[], language: string): string[] {
   const segmenter = new Intl.Segmenter(language, { granularity: "sentence" })
   const found = []
   let done = 0
@@ -177,15 +169,9 @@ export function sentencesAt(text, ranges, language) {
   return found
 }
 
-/**
- * The lines that hold any of these ranges, or what is near them in a very long one.
- *
- * @param {string} text
- * @param {readonly { from: number, to: number }[]} ranges
- */
-function linesAround(text, ranges) {
-  /** @type {{ from: number, to: number }[]} */
-  const found = []
+/** The lines that hold any of these ranges, or what is near them in a very long one. */
+function linesAround(text: string, ranges: readonly { from: number, to: number }[]) {
+  const found: { from: number, to: number }[] = []
   for (const { from, to } of ranges) {
     const first = Math.max(text.lastIndexOf("\n", from - 1) + 1, from - AROUND, 0)
     const newline = text.indexOf("\n", to)

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * This page's own unsaved edits, on their way into the browser's storage and out of it again.
  *
@@ -6,21 +5,17 @@
  * is written stands in rows, each with the number of its last edit, and a row goes when the server
  * has called that one safe, never before.
  *
- * Keeps the invariants J1 to J3, which stand at the top of `unsaved.js`.
+ * Keeps the invariants J1 to J3, which stand at the top of `unsaved.ts`.
  */
 
 import { now } from "../lib/server_clock.js"
 import { Y } from "../lib/vendor.js"
-import { Drafts, holdPageLock } from "./drafts.js"
+import { Drafts, holdPageLock, type Draft, type Lost } from "./drafts.ts"
 
-/**
- * @typedef {import("./drafts.js").Draft} Draft
- * @typedef {import("./drafts.js").Lost} Lost
- * @typedef {{ number: number, at: number, count: number, update: Uint8Array }} Part of what is not
- *   safe; `number` is that of its last edit
- * @typedef {"yes" | "full" | "never"} Retained whether this browser keeps them: `full` has no room any
- *   more, `never` keeps nothing at all
- */
+/** Of what is not safe; `number` is that of its last edit. */
+type Part = { number: number, at: number, count: number, update: Uint8Array }
+/** Whether this browser keeps them: `full` has no room any more, `never` keeps nothing at all. */
+export type Retained = "yes" | "full" | "never"
 
 /** How long an edit waits to be called safe before it is written, in ms. */
 const WRITE_DELAY = 250
@@ -31,25 +26,23 @@ const NO_EDIT = Y.encodeStateAsUpdate(new Y.Doc())
 
 /** Fires `change` when `retained` does. */
 export class Journal extends EventTarget {
-  /** @type {Retained} */
-  retained = "yes"
-  /** @type {Part[]} edits that are in no row */
-  #pending = []
-  /** @type {(Part & { keys: IDBValidKey[] })[]} no keys: it is being written */
-  #rows = []
-  /** @type {Drafts | null} */
-  #drafts = null
+  declare page: { user: string, document: string, client: number, title: () => string }
+  retained: Retained = "yes"
+  /** Edits that are in no row. */
+  #pending: Part[] = []
+  /** No keys: it is being written. */
+  #rows: (Part & { keys: IDBValidKey[] })[] = []
+  #drafts: Drafts | null = null
   #opening
   #timer = 0
   #writes = 0
   /** All up to this number are safe. */
   #savedTo = 0
-  /** Set: the seat is lost. @type {Lost | null} */
-  #lost = null
+  /** Set: the seat is lost. */
+  #lost: Lost | null = null
   #stopped = new AbortController()
 
-  /** @param {{ user: string, document: string, client: number, title: () => string }} page */
-  constructor(page) {
+  constructor(page: { user: string, document: string, client: number, title: () => string }) {
     super()
     this.page = page
     this.#opening = Drafts.open(page.user)
@@ -67,14 +60,14 @@ export class Journal extends EventTarget {
     window.clearTimeout(this.#timer)
   }
 
-  /** Adds a local edit. @param {number} number @param {Uint8Array} update */
-  add(number, update) {
+  /** Adds a local edit. */
+  add(number: number, update: Uint8Array) {
     this.#pending.push({ number, update, at: now(), count: 1 })
     this.#writeSoon()
   }
 
-  /** Drops all edits up to `number`, which the server stored. @param {number} number */
-  async saved(number) {
+  /** Drops all edits up to `number`, which the server stored. */
+  async saved(number: number) {
     if (number <= this.#savedTo) return
     this.#savedTo = number
     this.#pending = this.#pending.filter((edit) => number < edit.number)
@@ -84,8 +77,8 @@ export class Journal extends EventTarget {
     await this.#deleteRows(savedRows)
   }
 
-  /** The drafts of closed pages of this document that this page has not recovered. @returns {Promise<Draft[]>} */
-  async draftsOfClosedPages() {
+  /** The drafts of closed pages of this document that this page has not recovered. */
+  async draftsOfClosedPages(): Promise<Draft[]> {
     await this.#opening
     const drafts = (await this.#drafts?.ofClosedPages().catch(() => [])) ?? []
     const ours = new Set(this.#rows.flatMap(({ keys }) => keys))
@@ -93,18 +86,17 @@ export class Journal extends EventTarget {
     return drafts.filter((draft) => draft.document === document && draft.client !== client && !draft.keys.some((key) => ours.has(key)))
   }
 
-  /** Adopts the rows of a closed page: they are one edit of this page until it is safe. @param {Draft} draft @param {number} number */
-  adopt({ keys, update, since, count }, number) {
+  /** Adopts the rows of a closed page: they are one edit of this page until it is safe. */
+  adopt({ keys, update, since, count }: Draft, number: number) {
     this.#rows.push({ keys, update, number, at: since, count })
   }
 
-  /** @param {Draft} draft */
-  drop({ keys }) {
+  drop({ keys }: Draft) {
     return this.#drafts?.drop(keys).catch(() => undefined)
   }
 
-  /** Marks the rows as lost, or `null`: the session holds the seat again. @param {Lost | null} lost */
-  async setLost(lost) {
+  /** Marks the rows as lost, or `null`: the session holds the seat again. */
+  async setLost(lost: Lost | null) {
     if (lost === null && this.#lost === null) return
     this.#lost = lost
     const last = this.#rows.at(-1)
@@ -131,8 +123,8 @@ export class Journal extends EventTarget {
     this.#timer = window.setTimeout(write, WRITE_DELAY)
   }
 
-  /** @param {{ merge: boolean }} how `merge`: with all stored rows into one */
-  async #write({ merge }) {
+  /** @param how `merge`: with all stored rows into one */
+  async #write({ merge }: { merge: boolean }) {
     const lost = this.#lost
     window.clearTimeout(this.#timer)
     this.#timer = 0
@@ -144,7 +136,7 @@ export class Journal extends EventTarget {
     if (!this.#drafts || !last) return this.#requeue(pending)
     const update = parts.length === 1 ? last.update : Y.mergeUpdates(parts.map((part) => part.update))
     const count = parts.reduce((sum, part) => sum + part.count, 0)
-    const row = { keys: /** @type {IDBValidKey[]} */ ([]), update, count, at: parts[0]?.at ?? 0, number: last.number }
+    const row = { keys: [] as IDBValidKey[], update, count, at: parts[0]?.at ?? 0, number: last.number }
     this.#rows.push(row)
     this.#writes++
     try {
@@ -161,18 +153,16 @@ export class Journal extends EventTarget {
     }
   }
 
-  /** Makes unsaved edits pending again after a failed write. @param {Part[]} pending */
-  #requeue(pending) {
+  /** Makes unsaved edits pending again after a failed write. */
+  #requeue(pending: Part[]) {
     this.#pending.unshift(...pending.filter(({ number }) => this.#savedTo < number))
   }
 
-  /** @param {{ keys: IDBValidKey[] }[]} rows */
-  #deleteRows(rows) {
+  #deleteRows(rows: { keys: IDBValidKey[] }[]) {
     return this.#drafts?.drop(rows.flatMap(({ keys }) => keys)).catch(() => undefined)
   }
 
-  /** @param {Retained} retained */
-  #setRetained(retained) {
+  #setRetained(retained: Retained) {
     if (retained === this.retained) return
     this.retained = retained
     this.dispatchEvent(new Event("change"))

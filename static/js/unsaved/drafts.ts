@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The unsaved edits in this browser: in IndexedDB, by user and document.
  *
@@ -12,36 +11,39 @@
 
 import { Y } from "../lib/vendor.js"
 
-/**
- * @typedef {{ sentences: string[], deletions: number, why: string }} Lost what a page knew of it
- *   when it lost its seat
- * @typedef {{ user: string, document: string, title: string, client: number, update: Uint8Array,
- *   count: number, at: number, lost: Lost | null }} Row
- * @typedef {object} Draft all rows of one page
- * @property {IDBValidKey[]} keys
- * @property {string} document
- * @property {string} title of the document
- * @property {number} client of Yjs
- * @property {Uint8Array} update
- * @property {number} count of edits
- * @property {number} since when the oldest was made, in ms
- * @property {Lost | null} lost set: it is put back only when its writer says so
- */
+/** The knowledge of a page about a draft when it lost its seat. */
+export type Lost = { sentences: string[], deletions: number, why: string }
+type Row = { user: string, document: string, title: string, client: number, update: Uint8Array,
+  count: number, at: number, lost: Lost | null }
+
+/** All rows of one page. */
+export interface Draft {
+  keys: IDBValidKey[]
+  document: string
+  title: string // of the document
+  client: number // of Yjs
+  update: Uint8Array
+  count: number // of edits
+  since: number // when the oldest was made, in ms
+  lost: Lost | null // set: it is put back only when its writer says so
+}
 
 const STORE = "unsaved"
-/** Suggestions that the server did not acknowledge (`suggest/unsent.js`). */
+/** Suggestions that the server did not acknowledge (`suggest/unsent.ts`). */
 export const SUGGESTIONS = "suggestions"
 const BY_USER = "user"
 
 export class Drafts {
-  /** @param {IDBDatabase} database @param {string} user */
-  constructor(database, user) {
+  declare database: IDBDatabase
+  declare user: string
+
+  constructor(database: IDBDatabase, user: string) {
     this.database = database
     this.user = user
   }
 
-  /** @param {string} user @returns {Promise<Drafts | null>} `null`: this browser stores nothing */
-  static async open(user) {
+  /** @returns `null`: this browser stores nothing */
+  static async open(user: string): Promise<Drafts | null> {
     try {
       const request = indexedDB.open("galley", 2)
       request.onupgradeneeded = () => {
@@ -63,11 +65,9 @@ export class Drafts {
   /**
    * Stores a row in place of others.
    *
-   * @param {Omit<Row, "user">} row
-   * @param {IDBValidKey[]} [replaced]
-   * @returns {Promise<IDBValidKey>} when it is on the disk
+   * @returns when it is on the disk
    */
-  async add(row, replaced = []) {
+  async add(row: Omit<Row, "user">, replaced: IDBValidKey[] = []): Promise<IDBValidKey> {
     const { store, done } = this.#write()
     const added = store.add({ ...row, user: this.user })
     for (const key of replaced) store.delete(key)
@@ -77,8 +77,7 @@ export class Drafts {
     return added.result
   }
 
-  /** @param {IDBValidKey[]} keys */
-  async drop(keys) {
+  async drop(keys: IDBValidKey[]) {
     if (keys.length === 0) return
     const { store, done } = this.#write()
     for (const key of keys) store.delete(key)
@@ -86,19 +85,18 @@ export class Drafts {
     await done
   }
 
-  /** The drafts of closed pages, the oldest first. @returns {Promise<Draft[]>} of this user only */
-  async ofClosedPages() {
+  /** The drafts of closed pages, the oldest first. @returns of this user only */
+  async ofClosedPages(): Promise<Draft[]> {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
     const mine = this.user
     const [keys, rows] = await Promise.all([resultOf(index.getAllKeys(mine)), resultOf(index.getAll(mine))])
     const live = await livePages()
-    /** @type {Map<string, { keys: IDBValidKey[], rows: Row[] }>} */
-    const pages = new Map()
-    for (const [at, row] of /** @type {Row[]} */ (rows).entries()) {
+    const pages: Map<string, { keys: IDBValidKey[], rows: Row[] }> = new Map()
+    for (const [at, row] of (rows as Row[]).entries()) {
       const name = nameOf(row.document, row.client)
       if (live.has(name)) continue
       const page = pages.get(name) ?? { keys: [], rows: [] }
-      page.keys.push(/** @type {IDBValidKey} */ (keys[at]))
+      page.keys.push(keys[at] as IDBValidKey)
       page.rows.push(row)
       pages.set(name, page)
     }
@@ -110,7 +108,7 @@ export class Drafts {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
     const suggestions = this.database.transaction(SUGGESTIONS).objectStore(SUGGESTIONS).index(BY_USER)
     const [rows, retained] = await Promise.all([resultOf(index.getAll(this.user)), resultOf(suggestions.count(this.user))])
-    return countOf(/** @type {Row[]} */ (rows)) + retained
+    return countOf(rows as Row[]) + retained
   }
 
   /** Deletes all rows of this user. */
@@ -134,54 +132,48 @@ export class Drafts {
 /**
  * The number of stored edits of all users: without a sign-in the page knows no user.
  *
- * @returns {Promise<number>} 0 where it cannot be told
+ * @returns 0 where it cannot be told
  */
-export async function countStoredEdits() {
+export async function countStoredEdits(): Promise<number> {
   try {
     const store = await Drafts.open("")
     if (!store) return 0
     const rows = await resultOf(store.database.transaction(STORE).objectStore(STORE).getAll())
     const suggestions = await resultOf(store.database.transaction(SUGGESTIONS).objectStore(SUGGESTIONS).count())
     store.database.close()
-    return countOf(/** @type {Row[]} */ (rows)) + suggestions
+    return countOf(rows as Row[]) + suggestions
   } catch {
     return 0
   }
 }
 
-/** @param {readonly Row[]} rows */
-function countOf(rows) {
+function countOf(rows: readonly Row[]) {
   return rows.reduce((sum, { count }) => sum + count, 0)
 }
 
 /**
  * Says that this page lives, until it does not, however it ends.
  *
- * @param {string} document
- * @param {number} client
- * @param {AbortSignal} signal ends it before
+ * @param signal ends it before
  */
-export function holdPageLock(document, client, signal) {
+export function holdPageLock(document: string, client: number, signal: AbortSignal) {
   const until = new Promise((resolve) => signal.addEventListener("abort", resolve))
   // Only where the address is secure: elsewhere pages may put back what another still has, which
   // Yjs takes once all the same.
   navigator.locks?.request(nameOf(document, client), () => until).catch(() => undefined)
 }
 
-/** @returns {Promise<Set<string>>} */
-export async function livePages() {
+export async function livePages(): Promise<Set<string>> {
   const { held = [] } = (await navigator.locks?.query()) ?? {}
   return new Set(held.map(({ name }) => name ?? ""))
 }
 
-/** @param {string} document @param {number} client */
-export function nameOf(document, client) {
+export function nameOf(document: string, client: number) {
   return `galley.unsaved.${document}.${client}`
 }
 
-/** @param {{ keys: IDBValidKey[], rows: Row[] }} page @returns {Draft} */
-function draftOf({ keys, rows }) {
-  const last = /** @type {Row} */ (rows.at(-1))
+function draftOf({ keys, rows }: { keys: IDBValidKey[], rows: Row[] }): Draft {
+  const last = rows.at(-1) as Row
   return {
     keys,
     document: last.document,
@@ -194,12 +186,7 @@ function draftOf({ keys, rows }) {
   }
 }
 
-/**
- * @template T
- * @param {IDBRequest<T>} request
- * @returns {Promise<T>}
- */
-export function resultOf(request) {
+export function resultOf<T>(request: IDBRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result)
     request.onerror = () => reject(request.error)

@@ -1,40 +1,30 @@
-// @ts-check
 /** The unsaved edits of deleted documents: to be copied and discarded. */
 
 import * as api from "../lib/api.js"
-import { Drafts } from "./drafts.js"
-import { RecoveredDrafts } from "./recovered_drafts.js"
+import { Drafts, type Draft } from "./drafts.ts"
+import { RecoveredDrafts } from "./recovered_drafts.ts"
 
-/** @typedef {import("./drafts.js").Draft} Draft */
-
-/**
- * The drafts of closed pages of this user.
- *
- * @param {string} user
- * @returns {Promise<{ drafts: Draft[], drop: (draft: Draft) => Promise<void> }>}
- */
-export async function draftsOfClosedPages(user) {
+/** The drafts of closed pages of this user. */
+export async function draftsOfClosedPages(user: string): Promise<{ drafts: Draft[], drop: (draft: Draft) => Promise<void> }> {
   const store = await Drafts.open(user)
   const drafts = (await store?.ofClosedPages().catch(() => [])) ?? []
-  const drop = async (/** @type {Draft} */ { keys }) => void (await store?.drop(keys).catch(() => undefined))
+  const drop = async ({ keys }: Draft) => void (await store?.drop(keys).catch(() => undefined))
   return { drafts, drop }
 }
 
 /**
  * Those whose document is gone for this user.
  *
- * @param {Draft[]} drafts
- * @param {readonly string[]} present documents that are known to be there
+ * @param present documents that are known to be there
  */
-export async function orphaned(drafts, present = []) {
+export async function orphaned(drafts: Draft[], present: readonly string[] = []) {
   const documents = [...new Set(drafts.map(({ document }) => document))].filter((id) => !present.includes(id))
   const gone = new Set()
   for (const id of documents) if (await isGone(id)) gone.add(id)
   return drafts.filter(({ document }) => gone.has(document))
 }
 
-/** @param {string} document */
-async function isGone(document) {
+async function isGone(document: string) {
   try {
     await api.document(document)
     return false
@@ -44,8 +34,7 @@ async function isGone(document) {
   }
 }
 
-/** @param {HTMLElement} element @param {(draft: Draft) => unknown} drop */
-export function orphanedDrafts(element, drop) {
+export function orphanedDrafts(element: HTMLElement, drop: (draft: Draft) => unknown) {
   const recovered = new RecoveredDrafts(element, { drop, mayRecover: () => false, recover: () => undefined })
   recovered.start()
   return recovered

@@ -1,4 +1,3 @@
-// @ts-check
 /** The list of unsaved text: to read, copy, download, and, after a confirmation, discard. */
 
 import { fileName } from "../desk/document_size.js"
@@ -9,8 +8,7 @@ import { number, t } from "../lib/i18n.js"
 /** More than this are not shown; a copy and a file have all of them. */
 const SHOWN_MAX = 40
 
-/** @param {readonly string[]} sentences */
-export function unsavedList(sentences) {
+export function unsavedList(sentences: readonly string[]) {
   const list = el("ul", { class: "unsaved" }, ...sentences.slice(0, SHOWN_MAX).map((text) => el("li", { text })))
   const more = sentences.length - SHOWN_MAX
   if (0 < more) list.append(el("li", { class: "quiet", text: t("unsaved.more", { count: number(more) }) }))
@@ -21,20 +19,15 @@ export function unsavedList(sentences) {
 /**
  * Comments and replies that can no longer be sent, if there are any.
  *
- * @param {readonly string[]} texts @param {string} title of the document @param {() => void} discard
+ * @param title of the document
  */
-export function unsentParts(texts, title, discard) {
+export function unsentParts(texts: readonly string[], title: string, discard: () => void) {
   if (texts.length === 0) return []
   return [el("p", { text: t("review.unsent") }), unsavedList(texts), el("div", { class: "actions" }, ...unsavedActions(texts, title, discard))]
 }
 
-/**
- * @param {readonly string[]} sentences
- * @param {string} title of the document
- * @param {() => void} discard
- * @returns {HTMLButtonElement[]}
- */
-export function unsavedActions(sentences, title, discard) {
+/** @param title of the document */
+export function unsavedActions(sentences: readonly string[], title: string, discard: () => void): HTMLButtonElement[] {
   const text = sentences.join("\n")
   const copies = button(t("common.copy"), {}, async () => {
     const done = await copy(text)

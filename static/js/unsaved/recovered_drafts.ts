@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The drafts of closed pages, until their writer decides: recover, copy, download
  * or discard. Owns one element.
@@ -6,34 +5,31 @@
 
 import { button, el, icon } from "../lib/dom.js"
 import { i18n, number, t, when } from "../lib/i18n.js"
-import { unsavedActions, unsavedList } from "./unsaved_list.js"
-import { textIn } from "./update_text.js"
+import type { Draft } from "./drafts.ts"
+import { unsavedActions, unsavedList } from "./unsaved_list.ts"
+import { textIn } from "./update_text.ts"
 
-/**
- * @typedef {import("./drafts.js").Draft} Draft
- * @typedef {object} Actions
- * @property {(draft: Draft) => unknown} drop
- * @property {(draft: Draft) => boolean} mayRecover at this moment
- * @property {(draft: Draft) => void} recover
- */
+interface Actions {
+  drop: (draft: Draft) => unknown
+  mayRecover: (draft: Draft) => boolean // at this moment
+  recover: (draft: Draft) => void
+}
 
 export class RecoveredDrafts {
-  /** @type {Draft[]} */
-  #drafts = []
+  declare element: HTMLElement
+  declare actions: Actions
+  #drafts: Draft[] = []
 
-  /** @param {HTMLElement} element @param {Actions} actions */
-  constructor(element, actions) {
+  constructor(element: HTMLElement, actions: Actions) {
     this.element = element
     this.actions = actions
   }
 
-  /** @param {AbortSignal} [signal] */
-  start(signal) {
+  start(signal?: AbortSignal) {
     i18n.addEventListener("change", () => this.#draw(), { signal })
   }
 
-  /** @param {Draft[]} drafts */
-  show(drafts) {
+  show(drafts: Draft[]) {
     const isSame = drafts.length === 0 && this.#drafts.length === 0
     this.#drafts = drafts
     if (!isSame) this.#draw()
@@ -44,8 +40,7 @@ export class RecoveredDrafts {
     this.element.replaceChildren(...this.#drafts.map((draft) => this.#draft(draft)))
   }
 
-  /** @param {Draft} draft */
-  #draft(draft) {
+  #draft(draft: Draft) {
     const sentences = draft.lost?.sentences ?? textIn(draft.update)
     const mayRecover = this.actions.mayRecover(draft)
     const values = { when: when(new Date(draft.since)), title: draft.title || t("start.untitled"), count: number(draft.lost?.deletions ?? draft.count) }
@@ -63,8 +58,7 @@ export class RecoveredDrafts {
     return el("div", { class: "notice", "data-draft": String(draft.client) }, icon("alert"), parts)
   }
 
-  /** @param {Draft} draft */
-  #remove(draft) {
+  #remove(draft: Draft) {
     this.show(this.#drafts.filter((other) => other !== draft))
   }
 }

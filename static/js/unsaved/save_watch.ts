@@ -1,8 +1,7 @@
-// @ts-check
 /**
  * Watches one document for local edits and reports which are saved.
  *
- * The journal (`journal.js`) stores unsaved edits in the browser, so a closed tab or a dead battery
+ * The journal (`journal.ts`) stores unsaved edits in the browser, so a closed tab or a dead battery
  * loses none: the page recovers them, under the same clients, at the next visit to the writer's
  * seat.
  */
@@ -11,11 +10,11 @@ import { charactersIn } from "../desk/counts.js"
 import { i18n } from "../lib/i18n.js"
 import { now } from "../lib/server_clock.js"
 import { Y } from "../lib/vendor.js"
-import { Journal } from "./journal.js"
-import { sentencesAt, Unsaved } from "./unsaved.js"
-import { fits, deletesText } from "./update_text.js"
-
-/** @typedef {import("./drafts.js").Draft} Draft */
+import type { Refusing, Saving } from "../store.js"
+import type { Draft } from "./drafts.ts"
+import { Journal } from "./journal.ts"
+import { sentencesAt, Unsaved, type Clocks } from "./unsaved.ts"
+import { fits, deletesText } from "./update_text.ts"
 
 /** The origin of edits that come from storage. */
 const RECOVERED = Symbol("brought back")
@@ -28,19 +27,19 @@ const SLOW = 5_000
 
 /** Fires `change` when any of its answers does. */
 export class SaveWatch extends EventTarget {
+  declare doc: Y.Doc
+  declare text: Y.Text
+  declare journal: Journal
   #unsaved = new Unsaved()
-  /** @type {Date | null} */
-  #savedAt = null
-  /** @type {import("../store.js").Refusing} */
-  #refusing = "no"
-  /** How far the server called each client safe when it last did. @type {import("./unsaved.js").Clocks} */
-  #savedClocks = new Map()
+  #savedAt: Date | null = null
+  #refusing: Refusing = "no"
+  /** How far the server called each client safe when it last did. */
+  #savedClocks: Clocks = new Map()
   #counted = { characters: 0, at: -COUNT_PAUSE }
   #timer = 0
   #warns = false
 
-  /** @param {Y.Doc} doc @param {Y.Text} text @param {{ user: string, document: string, title: () => string }} page */
-  constructor(doc, text, page) {
+  constructor(doc: Y.Doc, text: Y.Text, page: { user: string, document: string, title: () => string }) {
     super()
     this.doc = doc
     this.text = text
@@ -64,8 +63,7 @@ export class SaveWatch extends EventTarget {
     this.journal.stop()
   }
 
-  /** @returns {import("../store.js").Saving} */
-  get state() {
+  get state(): Saving {
     const { since, count } = this.#unsaved
     return {
       count,
@@ -89,8 +87,8 @@ export class SaveWatch extends EventTarget {
     return this.#counted.characters
   }
 
-  /** `document.saved` came. @param {string} stateVector in base64 */
-  saved(stateVector) {
+  /** `document.saved` came. @param stateVector in base64 */
+  saved(stateVector: string) {
     const bytes = Uint8Array.from(atob(stateVector), (character) => character.charCodeAt(0))
     this.#savedClocks = Y.decodeStateVector(bytes)
     this.#unsaved.saved(this.#savedClocks)
@@ -110,8 +108,8 @@ export class SaveWatch extends EventTarget {
     this.#unsaved.resent()
   }
 
-  /** The server reported that it cannot store now, and the reason. @param {"away" | "full" | "limit"} why */
-  refused(why) {
+  /** The server reported that it cannot store now, and the reason. */
+  refused(why: "away" | "full" | "limit") {
     // A reached limit stays until the server stores an edit, also after other reports on the storage.
     if (this.#refusing !== "limit") this.#refusing = why
     this.#announce()
@@ -124,8 +122,8 @@ export class SaveWatch extends EventTarget {
     return { sentences, deletions: sentences.length === 0 ? this.#unsaved.deletions : 0 }
   }
 
-  /** The seat is lost. Unsaved edits wait for their writer's decision. @param {string} why */
-  seatLost(why) {
+  /** The seat is lost. Unsaved edits wait for their writer's decision. */
+  seatLost(why: string) {
     if (0 < this.#unsaved.count) this.journal.setLost({ ...this.lost(), why })
   }
 
@@ -145,13 +143,12 @@ export class SaveWatch extends EventTarget {
     return this.journal.draftsOfClosedPages()
   }
 
-  /** @param {Draft} draft */
-  mayRecover({ update }) {
+  mayRecover({ update }: Draft) {
     return fits(this.doc, update)
   }
 
-  /** It is in the text again, once, and goes from storage when the server has called it safe. @param {Draft} draft */
-  recover(draft) {
+  /** It is in the text again, once, and goes from storage when the server has called it safe. */
+  recover(draft: Draft) {
     const { from, to } = Y.parseUpdateMeta(draft.update)
     Y.applyUpdate(this.doc, draft.update, RECOVERED)
     let number = this.#unsaved.edited(from, to, now())
@@ -164,8 +161,7 @@ export class SaveWatch extends EventTarget {
     this.#announce()
   }
 
-  /** @type {(update: Uint8Array, origin: any, doc: Y.Doc, transaction: Y.Transaction) => void} */
-  #observe = (update, origin, _doc, { local, beforeState, afterState }) => {
+  #observe: (update: Uint8Array, origin: any, doc: Y.Doc, transaction: Y.Transaction) => void = (update, origin, _doc, { local, beforeState, afterState }) => {
     if (!local || origin === RECOVERED) return
     const advanced = [...afterState].filter(
       ([client, clock]) => (beforeState.get(client) ?? 0) < clock,
@@ -190,8 +186,7 @@ export class SaveWatch extends EventTarget {
 
   #flush = () => this.journal.flush()
 
-  /** @param {BeforeUnloadEvent} event */
-  #warn = (event) => event.preventDefault()
+  #warn = (event: BeforeUnloadEvent) => event.preventDefault()
 
   #announce = () => {
     // A page that always listens is never put aside whole, so that going back to it is a reload.
@@ -206,11 +201,9 @@ export class SaveWatch extends EventTarget {
 /**
  * Where the text holds insertions beyond what is safe.
  *
- * @param {Y.Text} text
- * @param {import("./unsaved.js").Clocks} safe of the clients that are ours
- * @returns {{ from: number, to: number }[]}
+ * @param safe of the clients that are ours
  */
-export function unsavedRanges(text, safe) {
+export function unsavedRanges(text: Y.Text, safe: Clocks): { from: number, to: number }[] {
   const ranges = []
   let at = 0
   for (let item = text._start; item !== null; item = item.right) {
@@ -226,10 +219,9 @@ export function unsavedRanges(text, safe) {
 /**
  * The insertions beyond what is safe, in the order of the text.
  *
- * @param {Y.Text} text
- * @param {import("./unsaved.js").Clocks} safe of the clients that are ours
+ * @param safe of the clients that are ours
  */
-export function unsavedText(text, safe) {
+export function unsavedText(text: Y.Text, safe: Clocks) {
   let unsaved = ""
   for (let item = text._start; item !== null; item = item.right) {
     const clock = safe.get(item.id.client)

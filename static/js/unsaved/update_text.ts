@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The contents of a Yjs update, read without a document: whether it applies, whether it deletes,
  * and its inserted text.
@@ -11,16 +10,12 @@ import { Y } from "../lib/vendor.js"
 /**
  * Whether all that the update builds upon is in the document, or in the update itself. One that does
  * not fit is what a server refused, or stands on that: in a document it would wait for ever.
- *
- * @param {Y.Doc} doc
- * @param {Uint8Array} update
  */
-export function fits(doc, update) {
+export function fits(doc: Y.Doc, update: Uint8Array) {
   const { structs, ds } = Y.decodeUpdate(update)
   const ends = Y.decodeStateVector(Y.encodeStateVector(doc))
-  const isThere = (/** @type {Y.ID | null} */ id) => id === null || id.clock < (ends.get(id.client) ?? 0)
-  /** @type {(Y.ID | null)[]} */
-  const roots = []
+  const isThere = (id: Y.ID | null) => id === null || id.clock < (ends.get(id.client) ?? 0)
+  const roots: (Y.ID | null)[] = []
   for (const struct of structs) {
     const { client, clock } = struct.id
     const end = ends.get(client) ?? 0
@@ -34,28 +29,21 @@ export function fits(doc, update) {
   return roots.every(isThere)
 }
 
-/** Whether anything is deleted by it. @param {Uint8Array} update */
-export function deletesText(update) {
+/** Whether anything is deleted by it. */
+export function deletesText(update: Uint8Array) {
   return 0 < Y.decodeUpdate(update).ds.clients.size
 }
 
-/**
- * The inserted text that is not deleted, in order of insertion: one piece for each position.
- *
- * @param {Uint8Array} update
- * @returns {string[]}
- */
-export function textIn(update) {
+/** The inserted text that is not deleted, in order of insertion: one piece for each position. */
+export function textIn(update: Uint8Array): string[] {
   const { structs, ds } = Y.decodeUpdate(update)
-  /** @type {string[]} */
-  const pieces = []
-  /** @type {Y.ID | null} */
-  let last = null
+  const pieces: string[] = []
+  let last: Y.ID | null = null
   for (const struct of structs) {
     if (!(struct instanceof Y.Item) || !(struct.content instanceof Y.ContentString)) continue
     const { client, clock } = struct.id
     const deletes = ds.clients.get(client) ?? []
-    const remains = (/** @type {number} */ at) => !deletes.some((deleted) => deleted.clock <= at && at < deleted.clock + deleted.len)
+    const remains = (at: number) => !deletes.some((deleted) => deleted.clock <= at && at < deleted.clock + deleted.len)
     const text = [...struct.content.str.split("")].filter((_, at) => remains(clock + at)).join("")
     const continues = last !== null && struct.origin !== null && Y.compareIDs(struct.origin, last)
     if (continues) pieces.push(`${pieces.pop() ?? ""}${text}`)
