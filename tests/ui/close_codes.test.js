@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { holderIn, lossReason, retryDelay } from "../../static/js/seat/close_codes.js"
+import { holderIn, lossReason, retryDelay } from "../../static/js/seat/close_codes.ts"
 import { en } from "../../static/js/lib/i18n/en.js"
 
 test("clients of one lost server reconnect at different times", () => {

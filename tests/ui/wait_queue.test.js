@@ -12,7 +12,7 @@ import {
   takenSentence,
   waitedSentence,
   waitingSentence,
-} from "../../static/js/seat/wait_queue.js"
+} from "../../static/js/seat/wait_queue.ts"
 import { i18n } from "../../static/js/lib/i18n.js"
 
 await i18n.start()

@@ -3,8 +3,8 @@
 
 import { i18n, translateAll } from "../lib/i18n.js"
 import { cleanFields } from "../lib/incoming.js"
-import { enter } from "../seat/entry.js"
-import { EntryDialog } from "../seat/entry_dialog.js"
+import { enter } from "../seat/entry.ts"
+import { EntryDialog } from "../seat/entry_dialog.ts"
 import { DeskPage } from "./wiring.js"
 
 await i18n.start()

@@ -115,7 +115,7 @@ export class Presence extends EventTarget {
   /**
    * @param {EditorView} view
    * @param {Y.Text} text
-   * @param {import("../seat/connection.js").Connection["awareness"]} awareness
+   * @param {import("../seat/connection.ts").Connection["awareness"]} awareness
    * @param {{ name: string, role: Role, nameOf: (role: Role) => string }} identity
    */
   constructor(view, text, awareness, identity) {

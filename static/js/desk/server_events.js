@@ -13,7 +13,7 @@ import { now } from "../lib/server_clock.js"
 import { ample, sizeIn } from "./document_size.js"
 import { RETURNABLE } from "./policy.js"
 
-/** @typedef {import("../seat/connection.js").ServerEvent} ServerEvent */
+/** @typedef {import("../seat/connection.ts").ServerEvent} ServerEvent */
 
 /** The page reads the share link once, this long after the last of several events, in ms. */
 const READ_DELAY = 250
@@ -22,12 +22,12 @@ const POLL_QUEUE_EVERY = 15_000
 
 /**
  * @typedef {object} Parts
- * @property {import("../seat/connection.js").Connection} connection
+ * @property {import("../seat/connection.ts").Connection} connection
  * @property {import("../store.js").Store} store
  * @property {import("../unsaved/save_watch.ts").SaveWatch} watch
  * @property {import("../reviews/reviews.js").Reviews} reviews
  * @property {import("./editor.js").Editor} editor
- * @property {import("../seat/turn.js").TurnBar} turn
+ * @property {import("../seat/turn.ts").TurnBar} turn
  * @property {import("../sections/questions.ts").Questions} questions
  */
 

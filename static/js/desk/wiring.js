@@ -26,11 +26,11 @@ import { Reviews } from "../reviews/reviews.js"
 import { SelectionBar } from "../reviews/selection_bar.js"
 import { TypingHint } from "../reviews/typing_hint.js"
 import { Unread } from "../reviews/unread.js"
-import { AnswerWatch } from "../seat/answer_watch.js"
-import { Connection } from "../seat/connection.js"
-import { SeatAlert } from "../seat/seat_alert.js"
-import { SeatBadges } from "../seat/seat_badges.js"
-import { TurnBar } from "../seat/turn.js"
+import { AnswerWatch } from "../seat/answer_watch.ts"
+import { Connection } from "../seat/connection.ts"
+import { SeatAlert } from "../seat/seat_alert.ts"
+import { SeatBadges } from "../seat/seat_badges.ts"
+import { TurnBar } from "../seat/turn.ts"
 import { Questions } from "../sections/questions.ts"
 import { SectionDialog } from "../sections/section_dialog.ts"
 import { Store, peersOf } from "../store.js"
@@ -61,7 +61,7 @@ export class DeskPage {
   #quiet = 0
 
   /**
-   * @param {import("../seat/entry.js").Arrival} arrival
+   * @param {import("../seat/entry.ts").Arrival} arrival
    * @param {typeof import("../suggest/reviewer_page.js").ReviewerPage | null} ReviewerPage what a reviewer's page has more
    */
   constructor(arrival, ReviewerPage) {

@@ -55,7 +55,7 @@ export class ReviewerPage {
   /** Whether the user typed what is unsent. What follows from the writer's edits is the work of the page with the seat. */
   #hasTyped = false
 
-  /** @param {import("../lib/vendor.js").Y.Text} text @param {import("../store.js").Store} store @param {import("../seat/entry.js").Arrival} arrival */
+  /** @param {import("../lib/vendor.js").Y.Text} text @param {import("../store.js").Store} store @param {import("../seat/entry.ts").Arrival} arrival */
   constructor(text, store, { me, link }) {
     this.store = store
     this.mode = new ModeSwitch(store)

@@ -1,14 +1,15 @@
-// @ts-check
 /**
  * Watches whether the server answers, for a user who only reads: a frozen server leaves the socket open,
  * and without edits nothing of theirs is late.
  *
  * While the user is active and no message comes, the page queries the presence, whose reply is certain. A
  * missing reply is reported and closes nothing: a slow server needs no reconnects on top of its load.
- * `connection.js` replaces a socket that stays silent for longer.
+ * `connection.ts` replaces a socket that stays silent for longer.
  *
  * Fires `change` when the server stops answering (`since`) and when it answers again.
  */
+
+import type { Connection } from "./connection.ts"
 
 /** The page queries after so long without a message, in ms. */
 const SILENCE_MAX = 2_000
@@ -22,21 +23,20 @@ const ASLEEP = 3_000
 const ACTIVE = 60_000
 
 export class AnswerWatch extends EventTarget {
-  /** Since when the server does not answer, in ms. @type {number | null} */
-  since = null
+  declare connection: Pick<Connection, "lastMessageAt" | "query">
+  /** Since when the server does not answer, in ms. */
+  since: number | null = null
   /** When the page queried, in ms; 0: no reply is due. */
   #queriedAt = 0
   #checkedAt = 0
   #activeAt = Date.now()
 
-  /** @param {Pick<import("./connection.js").Connection, "lastMessageAt" | "query">} connection */
-  constructor(connection) {
+  constructor(connection: Pick<Connection, "lastMessageAt" | "query">) {
     super()
     this.connection = connection
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     const check = window.setInterval(() => this.check(Date.now(), { hidden: document.hidden }), CHECK_EVERY)
     signal.addEventListener("abort", () => window.clearInterval(check))
     for (const type of ["keydown", "pointerdown", "pointermove", "wheel", "focus"]) {
@@ -44,13 +44,13 @@ export class AnswerWatch extends EventTarget {
     }
   }
 
-  /** The user was active. @param {number} now in ms */
-  stir(now) {
+  /** The user was active. @param now in ms */
+  stir(now: number) {
     this.#activeAt = now
   }
 
-  /** @param {number} now in ms @param {{ hidden: boolean }} page */
-  check(now, { hidden }) {
+  /** @param now in ms */
+  check(now: number, { hidden }: { hidden: boolean }) {
     const slept = ASLEEP < now - this.#checkedAt
     this.#checkedAt = now
     const last = this.connection.lastMessageAt
@@ -67,8 +67,7 @@ export class AnswerWatch extends EventTarget {
     } else if (REPLY_TIMEOUT <= now - this.#queriedAt) this.#report(this.#queriedAt)
   }
 
-  /** @param {number | null} since */
-  #report(since) {
+  #report(since: number | null) {
     if (since === null) this.#queriedAt = 0
     if (since === this.since) return
     this.since = since

@@ -1,29 +1,23 @@
-// @ts-check
 /** The two seats: the holder, whose turn it is, or that the seat is free. Owns one element. */
 
 import { announce } from "../lib/announce.js"
 import { byId, drawWith, el, initial, isDrawn } from "../lib/dom.js"
 import { t, tCount, when } from "../lib/i18n.js"
 import { knowsPeer } from "../desk/policy.js"
-import { roles } from "../store.js"
-
-/**
- * @typedef {import("../lib/api.js").Role} Role
- * @typedef {import("../store.js").SeatOccupancy} SeatOccupancy
- */
+import type { Role } from "../lib/api.js"
+import { roles, type SeatOccupancy, type Store } from "../store.js"
 
 export class SeatBadges {
-  /** @type {Record<Role, SeatOccupancy> | null} */
-  #before = null
+  declare store: Store
+  declare element
+  #before: Record<Role, SeatOccupancy> | null = null
 
-  /** @param {import("../store.js").Store} store */
-  constructor(store) {
+  constructor(store: Store) {
     this.store = store
     this.element = byId("seat-badges")
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     drawWith([this.store], () => this.#draw(), signal)
   }
 
@@ -34,8 +28,7 @@ export class SeatBadges {
     this.element.replaceChildren(...roles.map((role) => this.#badge(role, occupancy[role])))
   }
 
-  /** @param {Role} role @param {SeatOccupancy} seat */
-  #badge(role, seat) {
+  #badge(role: Role, seat: SeatOccupancy) {
     const own = role === this.store.state.role
     const state = own ? this.#ownState() : this.#peerState(seat)
     const here = state === "here" || state === "away"
@@ -81,16 +74,16 @@ export class SeatBadges {
     return role && occupancy[role].user ? "absent" : "empty"
   }
 
-  /** Of the other seat: unknown while no event and no reply of the server arrives. @param {SeatOccupancy} seat */
-  #peerState(seat) {
+  /** Of the other seat: unknown while no event and no reply of the server arrives. */
+  #peerState(seat: SeatOccupancy) {
     if (!seat.user && !seat.here) return "empty"
     if (seat.here === null || !knowsPeer(this.store.state)) return "unknown"
     if (!seat.here) return "absent"
     return seat.away ? "away" : "here"
   }
 
-  /** A seat that changes hands is said once. @param {Record<Role, SeatOccupancy>} occupancy */
-  #announce(occupancy) {
+  /** A seat that changes hands is said once. */
+  #announce(occupancy: Record<Role, SeatOccupancy>) {
     const before = this.#before
     this.#before = occupancy
     if (!before) return

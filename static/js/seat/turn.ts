@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Whose turn it is: the reviewer hands the text back, the writer asks to look again, and both can take
  * that back. Owns one element, in the bar or in the foot.
@@ -9,28 +8,28 @@ import * as api from "../lib/api.js"
 import { button, byId, drawWith, el, footWhenNarrow, isDrawn, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t, when } from "../lib/i18n.js"
-import { peersOf } from "../store.js"
+import { peersOf, type Store } from "../store.js"
 
 export class TurnBar {
-  /**
-   * @param {import("../store.js").Store} store
-   * @param {api.Role} role
-   */
-  constructor(store, role) {
+  declare store: Store
+  declare role: api.Role
+  declare peer
+  declare element
+
+  constructor(store: Store, role: api.Role) {
     this.store = store
     this.role = role
-    this.peer = /** @type {api.Role} */ (peersOf(role)[0])
+    this.peer = peersOf(role)[0] as api.Role
     this.element = byId("turn")
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     footWhenNarrow(this.element, signal)
     drawWith([this.store], () => this.#draw(), signal)
   }
 
-  /** From an answer or an event of the server. @param {api.Turn} turn */
-  apply(turn) {
+  /** From an answer or an event of the server. */
+  apply(turn: api.Turn) {
     const { link, me } = this.store.state
     if (!link) return
     const isNew = turn.role !== link.turn?.role
@@ -49,8 +48,7 @@ export class TurnBar {
     if (hadFocus) this.element.querySelector("button")?.focus()
   }
 
-  /** @param {api.Turn | null} turn */
-  #parts(turn) {
+  #parts(turn: api.Turn | null) {
     const isMine = turn?.role !== this.peer
     const to = isMine ? this.peer : this.role
     const words = isMine ? t(this.#handOverWords(turn)) : t(`turn.back.${this.role}`)
@@ -60,14 +58,12 @@ export class TurnBar {
     return [el("p", { class: "turn-status hidden", "data-mine": String(isMine), text: `${status} · ${t("seat.since", { time: when(turn.since) })}` }), press]
   }
 
-  /** @param {api.Turn | null} turn */
-  #handOverWords(turn) {
+  #handOverWords(turn: api.Turn | null) {
     if (this.role === "reviewer") return "turn.hand.reviewer"
     return turn ? "turn.hand.writer" : "turn.hand.writer.first"
   }
 
-  /** @param {api.Role} to @param {{ undoes?: boolean }} [options] */
-  async #handOver(to, { undoes = false } = {}) {
+  async #handOver(to: api.Role, { undoes = false }: { undoes?: boolean } = {}) {
     const id = this.store.state.link?.id
     if (id === undefined) return
     try {
@@ -82,8 +78,8 @@ export class TurnBar {
   }
 }
 
-/** The news of a change of turn by the other user. @param {api.Turn} turn @param {api.Role} role the reader's */
-function newsOf(turn, role) {
+/** The news of a change of turn by the other user. @param role the reader's */
+function newsOf(turn: api.Turn, role: api.Role) {
   if (turn.role === role) return role === "writer" ? "turn.news.writer" : "turn.news.reviewer"
   return role === "writer" ? "turn.news.back.writer" : "turn.news.back.reviewer"
 }

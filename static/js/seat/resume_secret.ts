@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * How a reloaded page resumes its seat: by the resume secret of its grant.
  *
@@ -11,12 +10,10 @@ import { storeInTab, takeInTab } from "../lib/preferences.js"
 
 const prefix = "galley.resume."
 
-/** Leaves the secret for the page that comes next in this tab. @param {string} seat @param {string} secret */
-export const storeResumeSecret = (seat, secret) => storeInTab(prefix + seat, secret)
+/** Leaves the secret for the page that comes next in this tab. */
+export const storeResumeSecret = (seat: string, secret: string) => storeInTab(prefix + seat, secret)
 
 /**
  * Takes the previous page's secret out of the storage. Without it the claim waits for a liveness probe: up to a second longer.
- *
- * @param {string} seat
  */
-export const takeResumeSecret = (seat) => takeInTab(prefix + seat)
+export const takeResumeSecret = (seat: string) => takeInTab(prefix + seat)

@@ -1,23 +1,21 @@
-// @ts-check
 /**
  * The alert when a waiter is seated: an announcement, and the tab's title until the tab was
- * visible (`called`, which `desk/title.js` draws).
+ * visible (`called`, which `desk/title.ts` draws).
  */
 
 import { showToast } from "../lib/announce.js"
 import { t } from "../lib/i18n.js"
+import type { Phase, Store } from "../store.js"
 
 export class SeatAlert {
-  /** @type {import("../store.js").Phase | null} */
-  #before = null
+  declare store: Store
+  #before: Phase | null = null
 
-  /** @param {import("../store.js").Store} store */
-  constructor(store) {
+  constructor(store: Store) {
     this.store = store
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     this.store.addEventListener("change", () => this.#update(), { signal })
     document.addEventListener("visibilitychange", () => this.#visibilityChanged(), { signal })
   }

@@ -1,10 +1,10 @@
-// @ts-check
 /**
  * One websocket of a seat: the Yjs sync and awareness protocols, and the server's events.
  *
- * It never reconnects. `connection.js` closes it and opens the next one.
+ * It never reconnects. `connection.ts` closes it and opens the next one.
  */
 
+import type { Encoder } from "lib0/encoding"
 import {
   applyAwarenessUpdate,
   createDecoder,
@@ -19,8 +19,9 @@ import {
   writeSyncStep1,
   writeVarUint,
   writeVarUint8Array,
+  type Awareness,
 } from "../lib/vendor.js"
-import { piecesOf } from "./update_pieces.js"
+import { piecesOf } from "./update_pieces.ts"
 
 /** The longest message of a server that does not name it (`limits.message_bytes`), in bytes. */
 export const MESSAGE_BYTES = 2 * 1024 * 1024
@@ -37,16 +38,17 @@ const STEP_1 = 0
 const STEP_2 = 1
 const UPDATE = 2
 
-/**
- * @typedef {import("../lib/vendor.js").Awareness} Awareness
- * @typedef {object} Handlers
- * @property {() => void} synced the first reply to our sync step 1 is applied
- * @property {() => void} replied the reply to a sync step 1 of the server is sent
- * @property {(text: string) => void} event
- * @property {(close: CloseEvent) => void} closed not by `close`
- */
+interface Handlers {
+  synced: () => void // the first reply to our sync step 1 is applied
+  replied: () => void // the reply to a sync step 1 of the server is sent
+  event: (text: string) => void
+  closed: (close: CloseEvent) => void // not by `close`
+}
 
 export class YjsSocket {
+  declare doc
+  declare awareness: Awareness
+  declare handlers: Handlers
   isSynced = false
   /** The longest message that the server reads, in bytes. */
   messageBytes = MESSAGE_BYTES
@@ -55,8 +57,7 @@ export class YjsSocket {
   #socket
   #closed = new AbortController()
 
-  /** @param {string} url @param {Awareness} awareness @param {Handlers} handlers */
-  constructor(url, awareness, handlers) {
+  constructor(url: string, awareness: Awareness, handlers: Handlers) {
     this.doc = awareness.doc
     this.awareness = awareness
     this.handlers = handlers
@@ -95,8 +96,7 @@ export class YjsSocket {
     this.#sendAwareness({ added: [this.doc.clientID], updated: [], removed: [] })
   }
 
-  /** @param {Uint8Array} message */
-  #receive(message) {
+  #receive(message: Uint8Array) {
     this.lastMessageAt = Date.now()
     const decoder = createDecoder(message)
     const frame = readVarUint(decoder)
@@ -119,13 +119,12 @@ export class YjsSocket {
     }
   }
 
-  /** @param {Uint8Array} update @param {unknown} origin */
-  #sendUpdate = (update, origin) => {
+  #sendUpdate = (update: Uint8Array, origin: unknown) => {
     if (origin !== this && this.isOpen) this.#sendPieces(UPDATE, update)
   }
 
-  /** @param {number} type of the sync messages @param {Uint8Array} update */
-  #sendPieces(type, update) {
+  /** @param type of the sync messages */
+  #sendPieces(type: number, update: Uint8Array) {
     for (const piece of piecesOf(update, this.messageBytes - HEAD_BYTES)) {
       this.#send(SYNC, (encoder) => {
         writeVarUint(encoder, type)
@@ -134,16 +133,15 @@ export class YjsSocket {
     }
   }
 
-  /** Sends our own presence. @param {Record<"added" | "updated" | "removed", number[]>} clients */
-  #sendAwareness = ({ added, updated, removed }) => {
+  /** Sends our own presence. */
+  #sendAwareness = ({ added, updated, removed }: Record<"added" | "updated" | "removed", number[]>) => {
     const { clientID } = this.doc
     if (![...added, ...updated, ...removed].includes(clientID)) return
     const update = encodeAwarenessUpdate(this.awareness, [clientID])
     this.#send(AWARENESS, (encoder) => writeVarUint8Array(encoder, update))
   }
 
-  /** @param {number} frame @param {(encoder: import("lib0/encoding").Encoder) => void} [write] */
-  #send(frame, write) {
+  #send(frame: number, write?: (encoder: Encoder) => void) {
     if (!this.isOpen) return
     const encoder = createEncoder()
     writeVarUint(encoder, frame)

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The dialog before the desk: the question for a name, or the reason why there is no desk. Owns one element.
  */
@@ -12,9 +11,10 @@ import { t } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
 import { countStoredEdits } from "../unsaved/drafts.ts"
 
-/** @typedef {import("../lib/i18n.js").Sentence} Sentence */
-
 export class EntryDialog {
+  declare element
+  declare page
+
   constructor() {
     this.element = byId("entry-dialog")
     this.page = byId("entry-page")
@@ -29,8 +29,8 @@ export class EntryDialog {
     this.#show(el("p", { class: "quiet", text: t("entry.opening") }))
   }
 
-  /** Says why there is no desk. @param {"void" | "missing" | "incomplete" | "former" | "origin" | "failed"} outcome @param {unknown} [error] */
-  refuse(outcome, error) {
+  /** Says why there is no desk. */
+  refuse(outcome: "void" | "missing" | "incomplete" | "former" | "origin" | "failed", error?: unknown) {
     const again = button(t("common.retry"), { class: "button button-strong" }, () => location.reload())
     const text = t(`entry.${outcome}.text`, { why: errorText(error), address: location.origin })
     this.#showRefusal(t(`entry.${outcome}.title`), text, ...(outcome === "failed" ? [again] : []))
@@ -39,11 +39,9 @@ export class EntryDialog {
   /**
    * Says who deleted the document, and restores it for its owner.
    *
-   * @param {api.Deletion} deletion
-   * @param {api.User | null} me `null`: not the owner
-   * @param {string} document
+   * @param me `null`: not the owner
    */
-  deleted(deletion, me, document) {
+  deleted(deletion: api.Deletion, me: api.User | null, document: string) {
     const isOwn = me?.id === deletion.by.id
     this.#showRefusal(t("deleted.title"), deletedSentence(deletion, isOwn), ...(isOwn ? [restoreButton(document)] : []))
   }
@@ -51,11 +49,9 @@ export class EntryDialog {
   /**
    * Says that the link has another reviewer. Resolves when the visitor wants the writer to know.
    *
-   * @param {api.Preview} preview
-   * @param {boolean} mayNotify whether the visitor is signed in or may give a name
-   * @returns {Promise<void>}
+   * @param mayNotify whether the visitor is signed in or may give a name
    */
-  refuseTaken({ title, writer: { name } }, mayNotify) {
+  refuseTaken({ title, writer: { name } }: api.Preview, mayNotify: boolean): Promise<void> {
     return new Promise((resolve) => {
       const notify = button(t("entry.tell", { name }), { class: "button button-strong" }, () => resolve())
       const text = t("entry.taken.text", { title: title || t("start.untitled"), name })
@@ -63,8 +59,8 @@ export class EntryDialog {
     })
   }
 
-  /** The writer knows of the visitor. @param {api.Preview} preview */
-  notified({ writer: { name } }) {
+  /** The writer knows of the visitor. */
+  notified({ writer: { name } }: api.Preview) {
     this.#showRefusal(t("entry.told.title", { name }), t("entry.told.text", { name }))
   }
 
@@ -80,12 +76,8 @@ export class EntryDialog {
     byId("orphaned-drafts").hidden = false
   }
 
-  /**
-   * @param {string} title
-   * @param {string} text
-   * @param {...HTMLElement} actions on from here, beside the one to the start page
-   */
-  #showRefusal(title, text, ...actions) {
+  /** @param actions on from here, beside the one to the start page */
+  #showRefusal(title: string, text: string, ...actions: HTMLElement[]) {
     const heading = el("h1", { tabindex: "-1", text: title })
     const home = el("a", { class: "button", href: "/", text: t("menu.home") })
     this.#show(heading, el("p", { text }), el("div", { class: "actions" }, ...actions, home))
@@ -93,14 +85,8 @@ export class EntryDialog {
     document.title = `${title} · Galley`
   }
 
-  /**
-   * Asks a user who is signed in before an invite makes them the reviewer: a link may be a lure.
-   *
-   * @param {api.User} me
-   * @param {api.Preview} preview
-   * @returns {Promise<boolean>}
-   */
-  confirmReview({ name }, preview) {
+  /** Asks a user who is signed in before an invite makes them the reviewer: a link may be a lure. */
+  confirmReview({ name }: api.User, preview: api.Preview): Promise<boolean> {
     return new Promise((resolve) => {
       const go = button(t("entry.review.go", { name }), { class: "button button-strong" }, () => resolve(true))
       const no = button(t("entry.review.no"), {}, () => resolve(false))
@@ -111,14 +97,8 @@ export class EntryDialog {
     })
   }
 
-  /**
-   * Asks for a name until the server takes one.
-   *
-   * @param {api.Preview} preview
-   * @param {"entry.name.text" | "entry.tell.text"} [why]
-   * @returns {Promise<api.User>}
-   */
-  requestName(preview, why = "entry.name.text") {
+  /** Asks for a name until the server takes one. */
+  requestName(preview: api.Preview, why: "entry.name.text" | "entry.tell.text" = "entry.name.text"): Promise<api.User> {
     return new Promise((resolve) => {
       const field = el("input", { id: "entry-name", autocomplete: "name", maxlength: String(NAME_MAX), required: true })
       const error = el("p", { class: "form-error", role: "alert" })
@@ -149,14 +129,13 @@ export class EntryDialog {
     })
   }
 
-  /** @param {...HTMLElement} parts */
-  #show(...parts) {
+  #show(...parts: HTMLElement[]) {
     this.page.hidden = false
     this.element.replaceChildren(...parts)
   }
 }
 
-/** The sentence that names the writer and the document. @param {api.Preview} preview */
-function introduction({ title, writer: { name } }) {
+/** The sentence that names the writer and the document. */
+function introduction({ title, writer: { name } }: api.Preview) {
   return el("p", { class: "entry-asks", text: t("entry.ask", { name, title: title || t("start.untitled") }) })
 }

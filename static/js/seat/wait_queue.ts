@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The wait queue of a held seat: the length of a wait, and its sentences.
  *
@@ -8,13 +7,9 @@
  * Draws nothing, tested with `node --test`.
  */
 
+import type { Role } from "../lib/api.js"
 import { clock, duration, number, t, when } from "../lib/i18n.js"
-
-/**
- * @typedef {import("../store.js").Holder} Holder
- * @typedef {import("../store.js").QueuePosition} QueuePosition
- * @typedef {import("../lib/api.js").Role} Role
- */
+import type { Holder, QueuePosition } from "../store.js"
 
 /** The longest wait that a server takes, in s. */
 const WAIT_MAX = 300
@@ -24,22 +19,21 @@ export const WAIT_TIMEOUT = 60 * 60_000
 /**
  * The `wait` of the next claim, in seconds: 0 when the time is over.
  *
- * @param {number} since when the waiting began, in ms
- * @param {number} now by the same clock
- * @returns {number} whole seconds
+ * @param since when the waiting began, in ms
+ * @param now by the same clock
+ * @returns whole seconds
  */
-export function secondsToWait(since, now) {
+export function secondsToWait(since: number, now: number): number {
   return Math.max(Math.min(Math.ceil((since + WAIT_TIMEOUT - now) / 1_000), WAIT_MAX), 0)
 }
 
 /**
  * The holder in an event of the server.
  *
- * @param {any} value `{ name, since, you }`
- * @param {Holder | null} [before] the known holder: not each event has `you`
- * @returns {Holder}
+ * @param value `{ name, since, you }`
+ * @param before the known holder: not each event has `you`
  */
-export function holderOf(value, before = null) {
+export function holderOf(value: any, before: Holder | null = null): Holder {
   const name = String(value?.name ?? "")
   // A close frame may have had no room for the whole name.
   const own = value?.you ?? (before?.own === true && name.startsWith(before.name))
@@ -49,15 +43,14 @@ export function holderOf(value, before = null) {
 /**
  * The queue position in an event of the server: 1 is next.
  *
- * @param {unknown} value
- * @returns {number | null} `null` if that is no position
+ * @returns `null` if that is no position
  */
-export function positionOf(value) {
+export function positionOf(value: unknown): number | null {
   return typeof value === "number" && Number.isInteger(value) && 1 <= value ? value : null
 }
 
-/** The holder and the time of the grant, as a sentence. @param {Holder | null} holder @param {Role | null} role */
-function holderSentence(holder, role) {
+/** The holder and the time of the grant, as a sentence. */
+function holderSentence(holder: Holder | null, role: Role | null) {
   if (!holder?.name || !holder.since) return t("state.taken.unnamed")
   const values = { name: holder.name, time: when(holder.since) }
   return t(role === "writer" ? "state.taken.writer" : "state.taken.reviewer", values)
@@ -66,18 +59,16 @@ function holderSentence(holder, role) {
 /**
  * The sentence of a held seat.
  *
- * @param {Holder | null} holder
- * @param {Role | null} role
- * @param {{ timedOut: boolean }} options whether a wait for it has timed out
+ * @param options whether a wait for it has timed out
  */
-export function takenSentence(holder, role, { timedOut }) {
+export function takenSentence(holder: Holder | null, role: Role | null, { timedOut }: { timedOut: boolean }) {
   const outcome = timedOut ? `${t("state.taken.timeout", { long: duration(WAIT_TIMEOUT) })} ` : ""
   if (holder?.own) return `${outcome}${t("state.taken.own")}`
   return `${outcome}${holderSentence(holder, role)} ${t("state.taken.choose")}`
 }
 
-/** The sentence of a waiter. @param {QueuePosition} queuePosition @param {Holder | null} holder @param {Role | null} role */
-export function waitingSentence({ position, away }, holder, role) {
+/** The sentence of a waiter. */
+export function waitingSentence({ position, away }: QueuePosition, holder: Holder | null, role: Role | null) {
   if (away) return t("state.waiting.away")
   if (position === null) return t("state.waiting.claiming")
   if (1 < position) {
@@ -89,8 +80,8 @@ export function waitingSentence({ position, away }, holder, role) {
   return `${holderSentence(holder, role)} ${t("state.waiting.next", { name: holder.name })}`
 }
 
-/** How long one has waited so far. @param {number} waited in ms @param {number} now in ms */
-export function waitedSentence(waited, now) {
+/** How long one has waited so far. @param waited in ms @param now in ms */
+export function waitedSentence(waited: number, now: number) {
   const time = clock(new Date(now - waited))
   if (waited < 60_000) return t("state.waiting.since", { time })
   return t("state.waiting.long", { time, long: duration(waited) })

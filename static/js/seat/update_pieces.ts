@@ -1,10 +1,9 @@
-// @ts-check
 /**
  * Divides a Yjs update that is longer than a message may be. The pieces, applied in their order, give the same document.
  *
  * - A piece builds on the document and on the pieces before it: the server rejects an update with a gap.
  * - A deletion is in the piece with the text that it deletes; deletions of text that no piece has come first. So a server
- *   that stores an insertion stores all that its author deleted before it (`unsaved/unsaved.js`).
+ *   that stores an insertion stores all that its author deleted before it (`unsaved/unsaved.ts`).
  * - No cut divides a surrogate pair: Yjs encodes each half as U+FFFD.
  *
  * Pure, tested with `node --test`.
@@ -12,17 +11,14 @@
 
 import { writeVarUint, Y } from "../lib/vendor.js"
 
-/**
- * @typedef {ReturnType<typeof Y.decodeUpdate>["structs"][number]} Struct
- * @typedef {{ client: number, clock: number, len: number }} Deleted
- */
+type Struct = ReturnType<typeof Y.decodeUpdate>["structs"][number]
+type Deleted = { client: number, clock: number, len: number }
 
 /**
- * @param {Uint8Array} update
- * @param {number} max bytes of a piece
- * @returns {Uint8Array[]} the update itself, if it is short enough
+ * @param max bytes of a piece
+ * @returns the update itself, if it is short enough
  */
-export function piecesOf(update, max) {
+export function piecesOf(update: Uint8Array, max: number): Uint8Array[] {
   if (update.length <= max) return [update]
   const { structs, ds } = Y.decodeUpdate(update)
   const deleted = [...ds.clients].flatMap(([client, ranges]) => ranges.map(({ clock, len }) => ({ client, clock, len })))
@@ -34,12 +30,9 @@ export function piecesOf(update, max) {
 /**
  * Halves what is too long, and halves it again.
  *
- * @param {readonly Struct[]} structs in order; of each client without a gap. None: the deletions alone
- * @param {readonly Deleted[]} deleted
- * @param {number} max
- * @returns {Uint8Array[]}
+ * @param structs in order; of each client without a gap. None: the deletions alone
  */
-function divided(structs, deleted, max) {
+function divided(structs: readonly Struct[], deleted: readonly Deleted[], max: number): Uint8Array[] {
   if (structs.length + deleted.length === 0) return []
   const runs = runsOf(structs)
   const own = structs.length === 0 ? deleted : deleted.flatMap((range) => cut(range, ...ends(runs.get(range.client))))
@@ -52,14 +45,12 @@ function divided(structs, deleted, max) {
   return some && others ? [...divided([], some, max), ...divided([], others, max)] : [piece]
 }
 
-/** @template T @param {readonly T[]} list @returns {[T[], T[]] | []} */
-function halves(list) {
+function halves<T>(list: readonly T[]): [T[], T[]] | [] {
   const middle = list.length >> 1
   return middle === 0 ? [] : [list.slice(0, middle), list.slice(middle)]
 }
 
-/** @param {Struct | undefined} struct @returns {[Struct[], Struct[]] | []} */
-function stringHalves(struct) {
+function stringHalves(struct: Struct | undefined): [Struct[], Struct[]] | [] {
   if (!(struct instanceof Y.Item) || !(struct.content instanceof Y.ContentString)) return []
   const { id, origin, rightOrigin, parent, parentSub, content } = struct
   const half = content.str.length >> 1
@@ -67,26 +58,21 @@ function stringHalves(struct) {
   if (at === 0 || content.str.length <= at) return []
   const [left, right] = [content.str.slice(0, at), content.str.slice(at)].map((text) => new Y.ContentString(text))
   const [next, previous] = [id.clock + at, id.clock + at - 1].map((clock) => Y.createID(id.client, clock))
-  const first = new Y.Item(id, null, origin, null, rightOrigin, parent, parentSub, /** @type {any} */ (left))
-  const rest = new Y.Item(/** @type {Y.ID} */ (next), null, previous ?? null, null, rightOrigin, null, null, /** @type {any} */ (right))
+  const first = new Y.Item(id, null, origin, null, rightOrigin, parent, parentSub, left as any)
+  const rest = new Y.Item(next as Y.ID, null, previous ?? null, null, rightOrigin, null, null, right as any)
   return [[first], [rest]]
 }
 
-/**
- * The structs in an order in which each follows all that it builds upon. An update has them by client.
- *
- * @param {readonly Struct[]} structs
- */
-function inOrder(structs) {
+/** The structs in an order in which each follows all that it builds upon. An update has them by client. */
+function inOrder(structs: readonly Struct[]) {
   const runs = runsOf(structs)
   const taken = new Map([...runs.keys()].map((client) => [client, 0]))
-  const isThere = (/** @type {unknown} */ id) => {
+  const isThere = (id: unknown) => {
     if (!(id instanceof Y.ID)) return true
     const next = runs.get(id.client)?.[taken.get(id.client) ?? 0]
     return !next || id.clock < next.id.clock
   }
-  /** @type {Struct[]} */
-  const ordered = []
+  const ordered: Struct[] = []
   for (let before = -1; before < ordered.length; ) {
     before = ordered.length
     for (const [client, run] of runs) {
@@ -102,10 +88,8 @@ function inOrder(structs) {
   return [...ordered, ...[...runs].flatMap(([client, run]) => run.slice(taken.get(client)))]
 }
 
-/** @template T @param {readonly T[]} list @param {(item: T) => number} clientOf @returns {Map<number, T[]>} */
-function byClient(list, clientOf) {
-  /** @type {Map<number, T[]>} */
-  const runs = new Map()
+function byClient<T>(list: readonly T[], clientOf: (item: T) => number): Map<number, T[]> {
+  const runs: Map<number, T[]> = new Map()
   for (const item of list) {
     const run = runs.get(clientOf(item))
     if (run) run.push(item)
@@ -114,25 +98,21 @@ function byClient(list, clientOf) {
   return runs
 }
 
-/** @param {readonly Struct[]} structs */
-const runsOf = (structs) => byClient(structs, ({ id }) => id.client)
+const runsOf = (structs: readonly Struct[]) => byClient(structs, ({ id }) => id.client)
 
-/** @param {readonly Struct[]} run @returns {[number, number]} */
-function ends(run = []) {
+function ends(run: readonly Struct[] = []): [number, number] {
   const [first, last] = [run[0], run.at(-1)]
   return first && last ? [first.id.clock, last.id.clock + last.length] : [0, 0]
 }
 
-/** @param {Deleted} range @param {number} from @param {number} to @returns {Deleted[]} */
-function cut({ client, clock, len }, from, to) {
+function cut({ client, clock, len }: Deleted, from: number, to: number): Deleted[] {
   const [start, end] = [Math.max(clock, from), Math.min(clock + len, to)]
   return start < end ? [{ client, clock: start, len: end - start }] : []
 }
 
-/** @param {Map<number, Struct[]>} runs @param {readonly Deleted[]} deleted */
-function encoded(runs, deleted) {
+function encoded(runs: Map<number, Struct[]>, deleted: readonly Deleted[]) {
   const encoder = new Y.UpdateEncoderV1()
-  const write = (/** @type {number} */ number) => writeVarUint(encoder.restEncoder, number)
+  const write = (number: number) => writeVarUint(encoder.restEncoder, number)
   write(runs.size)
   // Yjs integrates the clients in this order.
   for (const [client, run] of [...runs].sort(([a], [b]) => b - a)) {

@@ -1,13 +1,11 @@
-// @ts-check
 /**
  * The effect of a close code on the seat, and the back-off after it.
  *
  * Draws nothing, tested with `node --test`.
  */
 
-import { holderOf } from "./wait_queue.js"
-
-/** @typedef {import("../store.js").Holder} Holder */
+import type { Holder } from "../store.js"
+import { holderOf } from "./wait_queue.ts"
 
 /** Longest wait before another attempt, in ms. */
 const WAIT_MAX = 10_000
@@ -15,16 +13,16 @@ const WAIT_MAX = 10_000
 /**
  * How long to wait before another attempt: longer each time, and never for all the same.
  *
- * @param {number} attempt 1 for the first after a connection that worked
- * @param {number} random in 0–1
+ * @param attempt 1 for the first after a connection that worked
+ * @param random in 0–1
  */
-export function retryDelay(attempt, random) {
+export function retryDelay(attempt: number, random: number) {
   const bound = Math.min(300 * 2 ** attempt, WAIT_MAX)
   return Math.round(bound * (0.5 + random / 2))
 }
 
-/** The reason of a lost seat: the end of a `state.lost.*`. @param {number} code @param {string} reason */
-export function lossReason(code, reason) {
+/** The reason of a lost seat: the end of a `state.lost.*`. */
+export function lossReason(code: number, reason: string) {
   const named = ["taken_over", "expired", "evicted", "idle", "revoked", "deleted"].find((why) => why === reason)
   if (named) return named
   if (code === 4401) return "signin"
@@ -37,8 +35,8 @@ export function lossReason(code, reason) {
   return code === 4410 ? "expired" : "malformed"
 }
 
-/** The holder of the seat in a close frame. @param {string} reason JSON @returns {Holder} */
-export function holderIn(reason) {
+/** The holder of the seat in a close frame. @param reason JSON */
+export function holderIn(reason: string): Holder {
   try {
     return holderOf(JSON.parse(reason)?.holder)
   } catch {

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * From an address to a seat: the user, the link and the role.
  *
@@ -14,19 +13,17 @@ import { storeInvite, takeInvite } from "../lib/sign_in.js"
 import { WrittenDrafts } from "../reviews/written_drafts.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.ts"
 import { unsentParts } from "../unsaved/unsaved_list.ts"
+import type { EntryDialog } from "./entry_dialog.ts"
 
 /** The interval in which a refused page asks for its document again, in ms. */
 const REFUSED_POLL = 4_000
 /** Before the id of a link that this tab has reviewed. */
 const REVIEWED = "galley.reviewed."
 
-/**
- * @typedef {{ me: api.User, link: api.Link, role: api.Role }} Arrival
- * @typedef {import("./entry_dialog.js").EntryDialog} EntryDialog
- */
+export type Arrival = { me: api.User, link: api.Link, role: api.Role }
 
-/** @param {EntryDialog} dialog @returns {Promise<Arrival | null>} `null`: the dialog says why not */
-export async function enter(dialog) {
+/** @returns `null`: the dialog says why not */
+export async function enter(dialog: EntryDialog): Promise<Arrival | null> {
   dialog.opening()
   const arrived = new AbortController()
   // A visitor pastes the whole link after half of it, or a new one after a void one: only its end differs.
@@ -36,8 +33,7 @@ export async function enter(dialog) {
   return arrival
 }
 
-/** @param {EntryDialog} dialog @returns {Promise<Arrival | null>} */
-async function arrive(dialog) {
+async function arrive(dialog: EntryDialog): Promise<Arrival | null> {
   const [, kind, id] = /^\/([ds])\/([\w-]+)\/?$/.exec(location.pathname) ?? []
   try {
     if (id !== undefined) return await (kind === "d" ? asOwner(dialog, id) : byLink(dialog, id))
@@ -50,8 +46,8 @@ async function arrive(dialog) {
   return null
 }
 
-/** Shows the words that a former reviewer wrote in this tab and did not send. @param {string} link */
-function showUnsent(link) {
+/** Shows the words that a former reviewer wrote in this tab and did not send. */
+function showUnsent(link: string) {
   const [written, element] = [new WrittenDrafts(link), byId("orphaned-drafts")]
   element.hidden = written.all.length === 0
   const discard = () => {
@@ -61,8 +57,7 @@ function showUnsent(link) {
   if (!element.hidden) element.replaceChildren(el("div", { class: "notice" }, icon("alert"), el("div", {}, ...unsentParts(written.all, "", discard))))
 }
 
-/** @param {EntryDialog} dialog @param {string} document @returns {Promise<Arrival | null>} */
-async function asOwner(dialog, document) {
+async function asOwner(dialog: EntryDialog, document: string): Promise<Arrival | null> {
   const me = await api.me()
   if (!me) {
     await dialog.signIn()
@@ -78,21 +73,20 @@ async function asOwner(dialog, document) {
   }
 }
 
-/** Unsaved edits of a deleted document are shown, not deleted with it. @param {api.User} me @param {string} document */
-async function showOrphanedDrafts(me, document) {
+/** Unsaved edits of a deleted document are shown, not deleted with it. */
+async function showOrphanedDrafts(me: api.User, document: string) {
   const { drafts, drop } = await draftsOfClosedPages(me.id)
   const ofDocument = drafts.filter((draft) => draft.document === document)
   orphanedDrafts(byId("orphaned-drafts"), drop).show(await orphaned(ofDocument))
 }
 
-/** The link with its invite, which only its writer is shown. @param {string} document */
-async function ownLink(document) {
+/** The link with its invite, which only its writer is shown. */
+async function ownLink(document: string) {
   const made = await api.shareLink(document)
   return { ...(await api.link(made.id)), invite: made.invite ?? null }
 }
 
-/** @param {EntryDialog} dialog @param {string} id @returns {Promise<Arrival | null>} */
-async function byLink(dialog, id) {
+async function byLink(dialog: EntryDialog, id: string): Promise<Arrival | null> {
   const invite = decodeURIComponent(location.hash.slice(1)) || takeInvite(id)
   const signedIn = await api.me()
   const member = signedIn && (await linkOfMember(id, signedIn))
@@ -112,23 +106,15 @@ async function byLink(dialog, id) {
   return link && (await withRole(me, link))
 }
 
-/** @param {api.User} me @param {api.Link} link @returns {Promise<Arrival>} */
-async function withRole(me, link) {
+async function withRole(me: api.User, link: api.Link): Promise<Arrival> {
   history.replaceState(null, "", location.pathname)
   if (link.writer.id === me.id) return { me, link: await ownLink(link.document_id), role: "writer" }
   storeInTab(REVIEWED + link.id, me.id)
   return { me, link, role: "reviewer" }
 }
 
-/**
- * A guest with an invite gives a name; all others sign in first.
- *
- * @param {EntryDialog} dialog
- * @param {string} id
- * @param {string} invite
- * @param {api.Preview | null} preview
- */
-async function signInAsGuest(dialog, id, invite, preview) {
+/** A guest with an invite gives a name; all others sign in first. */
+async function signInAsGuest(dialog: EntryDialog, id: string, invite: string, preview: api.Preview | null) {
   const { guests, sign_in_url: url } = await api.entry()
   if (guests && preview) {
     const me = await dialog.requestName(preview)
@@ -147,12 +133,11 @@ async function signInAsGuest(dialog, id, invite, preview) {
 /**
  * The link has another reviewer. The page shows that; on request the server notifies the writer of the visitor,
  * who enters once the writer lets them in.
- *
- * @param {EntryDialog} dialog
- * @param {{ id: string, invite: string, preview: api.Preview, signedIn: api.User | null }} given
- * @returns {Promise<Arrival | null>}
  */
-async function waitToBeLetIn(dialog, { id, invite, preview, signedIn }) {
+async function waitToBeLetIn(
+  dialog: EntryDialog,
+  { id, invite, preview, signedIn }: { id: string, invite: string, preview: api.Preview, signedIn: api.User | null },
+): Promise<Arrival | null> {
   const { guests } = await api.entry()
   await dialog.refuseTaken(preview, signedIn !== null || guests)
   const me = signedIn ?? (await dialog.requestName(preview, "entry.tell.text"))
@@ -165,8 +150,8 @@ async function waitToBeLetIn(dialog, { id, invite, preview, signedIn }) {
   return withRole(me, await polled(() => linkOfMember(id, me)))
 }
 
-/** Asks until there is an answer, while the page is in use. @template T @param {() => Promise<T | null>} read @returns {Promise<T>} */
-async function polled(read) {
+/** Asks until there is an answer, while the page is in use. */
+async function polled<T>(read: () => Promise<T | null>): Promise<T> {
   for (;;) {
     const answer = document.hidden ? null : await read().catch(() => null)
     if (answer) return answer
@@ -174,22 +159,22 @@ async function polled(read) {
   }
 }
 
-/** Opens the page anew once its document is restored. @param {() => Promise<object>} read fails until then */
-const reopened = (read) => void polled(read).then(() => location.reload())
+/** Opens the page anew once its document is restored. @param read fails until then */
+const reopened = (read: () => Promise<object>) => void polled(read).then(() => location.reload())
 
-/** @param {unknown} error */
-const isDeletion = (error) => error instanceof api.Problem && error.deleted !== null
+const isDeletion = (error: unknown) => error instanceof api.Problem && error.deleted !== null
 
 /**
  * The link, when its invite makes one the reviewer. The writer and the reviewer need none.
  *
- * @param {EntryDialog} dialog
- * @param {string} id
- * @param {string} invite
- * @param {{ me: api.User, preview: api.Preview | null, mustConfirm: boolean }} given `mustConfirm`: the
- *   user was signed in before, and has confirmed nothing yet
+ * @param given `mustConfirm`: the user was signed in before, and has confirmed nothing yet
  */
-async function joinByInvite(dialog, id, invite, { me, preview, mustConfirm }) {
+async function joinByInvite(
+  dialog: EntryDialog,
+  id: string,
+  invite: string,
+  { me, preview, mustConfirm }: { me: api.User, preview: api.Preview | null, mustConfirm: boolean },
+) {
   if (!preview) {
     const isFormer = takeInTab(REVIEWED + id) === me.id
     if (isFormer) storeInTab(REVIEWED + id, me.id)
@@ -207,8 +192,8 @@ async function joinByInvite(dialog, id, invite, { me, preview, mustConfirm }) {
   return link
 }
 
-/** The link, when one is its writer or its reviewer already. @param {string} id @param {api.User} me */
-async function linkOfMember(id, me) {
+/** The link, when one is its writer or its reviewer already. */
+async function linkOfMember(id: string, me: api.User) {
   try {
     const link = await api.link(id)
     return [link.writer.id, link.reviewer?.id].includes(me.id) ? link : null
@@ -218,8 +203,8 @@ async function linkOfMember(id, me) {
   }
 }
 
-/** @param {EntryDialog} dialog @param {unknown} error @param {api.User | null} [me] the owner @param {string} [document] */
-async function refuse(dialog, error, me = null, document = "") {
+/** @param me the owner */
+async function refuse(dialog: EntryDialog, error: unknown, me: api.User | null = null, document: string = "") {
   if (!(error instanceof api.Problem)) return dialog.refuse("failed", error)
   if (error.kind === "reviewer-exists") {
     // Another visitor was faster.

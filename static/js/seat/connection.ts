@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * One seat's connection: its claims, its sockets one after the other, and the server's events.
  *
@@ -9,18 +8,15 @@
  * server, and `replied` when it has replied to a sync step 1 of the server.
  */
 
-import { Awareness } from "../lib/vendor.js"
-import { holderIn, lossReason, retryDelay } from "./close_codes.js"
-import { storeResumeSecret, takeResumeSecret } from "./resume_secret.js"
-import { holderOf, positionOf, secondsToWait } from "./wait_queue.js"
-import { MESSAGE_BYTES, YjsSocket } from "./yjs_socket.js"
+import type { Role } from "../lib/api.js"
+import { Awareness, type Y } from "../lib/vendor.js"
+import type { Holder, Phase, QueuePosition } from "../store.js"
+import { holderIn, lossReason, retryDelay } from "./close_codes.ts"
+import { storeResumeSecret, takeResumeSecret } from "./resume_secret.ts"
+import { holderOf, positionOf, secondsToWait } from "./wait_queue.ts"
+import { MESSAGE_BYTES, YjsSocket } from "./yjs_socket.ts"
 
-/**
- * @typedef {import("../store.js").Phase} Phase
- * @typedef {import("../store.js").Holder} Holder
- * @typedef {import("../store.js").QueuePosition} QueuePosition
- * @typedef {{ event: string, [field: string]: any }} ServerEvent
- */
+export type ServerEvent = { event: string, [field: string]: any }
 
 /** A connect without a reply by then has failed, in ms: a browser would wait for minutes. */
 const CONNECT_TIMEOUT = 10_000
@@ -38,20 +34,18 @@ const ASLEEP_HIDDEN = 75_000
 const WAIT_MIN = 2_000
 
 export class Connection extends EventTarget {
-  /** @type {Phase} */
-  phase = "opening"
-  /** @type {Holder | null} */
-  holder = null
-  /** @type {QueuePosition | null} */
-  queuePosition = null
+  declare seat
+  declare awareness: Awareness
+  phase: Phase = "opening"
+  holder: Holder | null = null
+  queuePosition: QueuePosition | null = null
   waitTimedOut = false
   reason = ""
   draining = false
-  /** When the next attempt is made, in ms; `null`: one is being made. @type {number | null} */
-  retryAt = null
+  /** When the next attempt is made, in ms; `null`: one is being made. */
+  retryAt: number | null = null
 
-  /** @type {YjsSocket | null} */
-  #socket = null
+  #socket: YjsSocket | null = null
   #granted = false
   #uncertain = false
   #attempts = 0
@@ -62,12 +56,11 @@ export class Connection extends EventTarget {
   /** The time of the last claim with a wait, in ms. */
   #claimedAt = 0
   #checkedAt = Date.now()
-  /** The socket that may be half-open. @type {YjsSocket | null} */
-  #probed = null
+  /** The socket that may be half-open. */
+  #probed: YjsSocket | null = null
   #stopped = new AbortController()
 
-  /** @param {import("../lib/vendor.js").Y.Doc} doc @param {string} link @param {import("../lib/api.js").Role} role */
-  constructor(doc, link, role) {
+  constructor(doc: Y.Doc, link: string, role: Role) {
     super()
     this.seat = `${link}/${role}`
     this.#resume = takeResumeSecret(this.seat)
@@ -103,8 +96,8 @@ export class Connection extends EventTarget {
     this.#disconnect()
   }
 
-  /** Asks for the seat once more. @param {{ takeover?: boolean }} [options] */
-  claim({ takeover = false } = {}) {
+  /** Asks for the seat once more. */
+  claim({ takeover = false }: { takeover?: boolean } = {}) {
     this.#leaveQueue()
     this.#attempts = 0
     this.reason = ""
@@ -159,11 +152,9 @@ export class Connection extends EventTarget {
     this.#setPhase("taken")
   }
 
-  /** @param {Record<string, string>} [more] */
-  #connect(more = {}) {
+  #connect(more: Record<string, string> = {}) {
     window.clearTimeout(this.#timer)
-    /** @type {Record<string, string>} */
-    const params = { events: "1", ...more }
+    const params: Record<string, string> = { events: "1", ...more }
     if (this.#resume !== "") params.resume = this.#resume
     if (this.#takesOver) params.takeover = "1"
     this.#attempt(null)
@@ -194,10 +185,8 @@ export class Connection extends EventTarget {
     this.#setPhase(this.#uncertain ? "uncertain" : "seated")
   }
 
-  /** @param {string} text */
-  #receive(text) {
-    /** @type {ServerEvent} */
-    let event
+  #receive(text: string) {
+    let event: ServerEvent
     try {
       event = JSON.parse(text)
     } catch {
@@ -228,8 +217,8 @@ export class Connection extends EventTarget {
     this.dispatchEvent(new CustomEvent("event", { detail: event }))
   }
 
-  /** @param {CloseEvent} close by the server or the network */
-  #closed({ code, reason }) {
+  /** @param close by the server or the network */
+  #closed({ code, reason }: CloseEvent) {
     this.#disconnect()
     if (code === 4409) {
       // It is another session's by now: the secret of this one opens nothing any more.
@@ -265,8 +254,7 @@ export class Connection extends EventTarget {
     this.#attempt(performance.now() + wait)
   }
 
-  /** @param {number | null} retryAt */
-  #attempt(retryAt) {
+  #attempt(retryAt: number | null) {
     if (retryAt === this.retryAt) return
     this.retryAt = retryAt
     this.dispatchEvent(new Event("attempt"))
@@ -324,8 +312,7 @@ export class Connection extends EventTarget {
     this.#failed()
   }
 
-  /** @param {Phase} phase */
-  #setPhase(phase) {
+  #setPhase(phase: Phase) {
     // The queue position and the holder change within one phase.
     if (phase === this.phase && phase !== "waiting" && phase !== "taken") return
     this.phase = phase
