@@ -19,7 +19,7 @@ import { ample } from "./desk/document_size.js"
  * @typedef {{ name: string, since: string | null, own: boolean }} Holder
  * @typedef {{ position: number | null, since: number, away: boolean }} QueuePosition position in the wait queue: 1
  *   is next, `null` not known yet; since when, by `performance.now()`; whether the connection is lost meanwhile
- * @typedef {"no" | "away" | "full" | "limit" | import("./suggest/refusals.js").Refusal} Refusing whether the server cannot
+ * @typedef {"no" | "away" | "full" | "limit" | import("./suggest/refusals.ts").Refusal} Refusing whether the server cannot
  *   store: its storage is away, or has no space left, "limit" when it keeps no more in memory either; or why it refuses a
  *   suggestion
  * @typedef {{ count: number, characters: number, since: Date | null, savedAt: Date | null, slow: boolean,

@@ -6,9 +6,9 @@ import { Presence } from "../../static/js/desk/presence.js"
 import { SharedEditing } from "../../static/js/desk/shared_editing.js"
 import { EditorSelection, Y, ySyncFacet } from "../../static/js/lib/vendor.js"
 import { setPassages } from "../../static/js/reviews/highlights.js"
-import { Mirror } from "../../static/js/suggest/mirror.js"
-import { ownPieces } from "../../static/js/suggest/pieces.js"
-import { Suggesting } from "../../static/js/suggest/suggesting.js"
+import { Mirror } from "../../static/js/suggest/mirror.ts"
+import { ownPieces } from "../../static/js/suggest/pieces.ts"
+import { Suggesting } from "../../static/js/suggest/suggesting.ts"
 
 /**
  * @typedef {"writer" | "reviewer"} Role

@@ -7,7 +7,7 @@ import { test } from "node:test"
 
 import { suggestingEn } from "../../static/js/lib/i18n/suggesting_en.js"
 import { suggestingKo } from "../../static/js/lib/i18n/suggesting_ko.js"
-import { gravest, REFUSALS } from "../../static/js/suggest/refusals.js"
+import { gravest, REFUSALS } from "../../static/js/suggest/refusals.ts"
 
 /** The reasons of the server, as they stand in JSON. */
 function served() {

@@ -149,7 +149,7 @@ export class Banner {
       return { key: "full", parts: () => this.#full(state) }
     }
     if (role === "reviewer" && phase === "seated" && (saving.refusing !== "no" || saving.slow) && saving.since) {
-      const why = saving.refusing === "no" ? "" : t(`suggesting.${/** @type {import("../suggest/refusals.js").Refusal} */ (saving.refusing)}`)
+      const why = saving.refusing === "no" ? "" : t(`suggesting.${/** @type {import("../suggest/refusals.ts").Refusal} */ (saving.refusing)}`)
       return sentenceNotice(`not-saved suggestions ${saving.refusing}`, why, this.count)
     }
     if (phase === "seated" && (saving.refusing !== "no" || saving.slow) && saving.since) {

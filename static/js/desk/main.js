@@ -13,7 +13,7 @@ cleanFields()
 const dialog = new EntryDialog()
 const arrival = await enter(dialog)
 if (arrival) {
-  const ReviewerPage = arrival.role === "reviewer" ? (await import("../suggest/reviewer_page.js")).ReviewerPage : null
+  const ReviewerPage = arrival.role === "reviewer" ? (await import("../suggest/reviewer_page.ts")).ReviewerPage : null
   dialog.open()
   new DeskPage(arrival, ReviewerPage).start()
 }

@@ -62,7 +62,7 @@ export class DeskPage {
 
   /**
    * @param {import("../seat/entry.ts").Arrival} arrival
-   * @param {typeof import("../suggest/reviewer_page.js").ReviewerPage | null} ReviewerPage what a reviewer's page has more
+   * @param {typeof import("../suggest/reviewer_page.ts").ReviewerPage | null} ReviewerPage what a reviewer's page has more
    */
   constructor(arrival, ReviewerPage) {
     const { me, link, role } = arrival

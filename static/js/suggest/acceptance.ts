@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The parts that an edit of the writer's text puts in.
  *
@@ -7,29 +6,22 @@
  * one half turns quotes into exactly the texts of their parts, and moves no letter of the view.
  */
 
-import { ChangeSet } from "../lib/vendor.js"
-import { byOffset } from "./parts.js"
-import { mappingOf, shiftWhole } from "./ranges.js"
-import { textOf } from "./tidy.js"
+import { ChangeSet, type Text } from "../lib/vendor.js"
+import { byOffset, type Part } from "./parts.ts"
+import { mappingOf, shiftWhole, type Mapping } from "./ranges.ts"
+import { textOf } from "./tidy.ts"
 
-/**
- * @typedef {import("../lib/vendor.js").Text} Text
- * @typedef {import("./parts.js").Part} Part
- * @typedef {{ from: number, to: number, insert: Text }} Spec
- * @typedef {Spec & { isPut: boolean }} Hunk of the edit; `isPut` once a part has it
- */
+type Spec = { from: number, to: number, insert: Text }
+/** Of the edit; `isPut` once a part has it. */
+type Hunk = Spec & { isPut: boolean }
 
 /**
  * Splits an edit of the base in two: `put` puts the parts `done` in, and `rest` comes after it.
  *
- * @param {ChangeSet} edit
- * @param {Text} base
- * @param {readonly (readonly Part[])[]} lists parts that may be put in; those of one list are disjoint, and the first list with a fitting part has it
- * @returns {{ done: Part[], put: ChangeSet, rest: ChangeSet }}
+ * @param lists parts that may be put in; those of one list are disjoint, and the first list with a fitting part has it
  */
-export function splitFulfilled(edit, base, lists) {
-  /** @type {Hunk[]} */
-  const hunks = []
+export function splitFulfilled(edit: ChangeSet, base: Text, lists: readonly (readonly Part[])[]): { done: Part[], put: ChangeSet, rest: ChangeSet } {
+  const hunks: Hunk[] = []
   edit.iterChanges((from, to, _from, _to, insert) => hunks.push({ from, to, insert, isPut: false }))
   const split = new Split(base, hunks)
   for (const parts of lists) split.take([...parts].sort(byOffset))
@@ -41,25 +33,25 @@ export function splitFulfilled(edit, base, lists) {
   return { done: split.done, put, rest: ChangeSet.of([...after, ...split.beside(map)], put.newLength) }
 }
 
-/** The parts whose quotes an edit turns into exactly their texts. @param {ChangeSet} edit @param {Text} base @param {readonly Part[]} parts */
-export const fulfilledIn = (edit, base, parts) => splitFulfilled(edit, base, [parts]).done
+/** The parts whose quotes an edit turns into exactly their texts. */
+export const fulfilledIn = (edit: ChangeSet, base: Text, parts: readonly Part[]) => splitFulfilled(edit, base, [parts]).done
 
 class Split {
-  /** @type {Part[]} */
-  done = []
-  /** The half of a hunk that puts a part in. @type {Spec[]} */
-  cut = []
-  /** The other half. @type {{ at: number, side: -1 | 1, insert: Text }[]} */
-  #others = []
+  declare base: Text
+  declare hunks: Hunk[]
+  done: Part[] = []
+  /** The half of a hunk that puts a part in. */
+  cut: Spec[] = []
+  /** The other half. */
+  #others: { at: number, side: -1 | 1, insert: Text }[] = []
 
-  /** @param {Text} base @param {Hunk[]} hunks */
-  constructor(base, hunks) {
+  constructor(base: Text, hunks: Hunk[]) {
     this.base = base
     this.hunks = hunks
   }
 
-  /** @param {readonly Part[]} parts in order */
-  take(parts) {
+  /** @param parts in order */
+  take(parts: readonly Part[]) {
     let first = 0
     for (let index = 0; index < parts.length; index++) {
       const part = parts[index]
@@ -78,9 +70,10 @@ class Split {
   /**
    * Takes parts if the hunks in their range put them in, and nothing more.
    *
-   * @param {readonly Part[]} parts in order @param {number} first the first hunk in their range
+   * @param parts in order
+   * @param first the first hunk in their range
    */
-  #putsIn(parts, first) {
+  #putsIn(parts: readonly Part[], first: number) {
     const [start, end] = [parts[0]?.start ?? 0, parts.at(-1)?.end ?? 0]
     let next = first
     while ((this.hunks[next]?.from ?? Infinity) <= end) next++
@@ -105,8 +98,8 @@ class Split {
     return true
   }
 
-  /** The writer typed on before this page received the acceptance: the hunk has other letters beside the text. @param {Hunk} hunk @param {Part} part */
-  #beginsOrEnds(hunk, part) {
+  /** The writer typed on before this page received the acceptance: the hunk has other letters beside the text. */
+  #beginsOrEnds(hunk: Hunk, part: Part) {
     const inserted = hunk.insert.toString()
     if (hunk.from !== part.start || hunk.to !== part.end || part.text === "") return
     const isFirst = inserted.startsWith(part.text)
@@ -118,8 +111,7 @@ class Split {
     this.done.push(part)
   }
 
-  /** @param {import("./ranges.js").Mapping} map @returns {Spec[]} */
-  beside(map) {
+  beside(map: Mapping): Spec[] {
     return this.#others.map(({ at, side, insert }) => {
       const from = map(at, side)
       return { from, to: from, insert }
@@ -127,8 +119,8 @@ class Split {
   }
 }
 
-/** Behind the last of the parts that touch one another from an index on. @param {readonly Part[]} parts @param {number} index @param {number} end from which a part is out of reach */
-function runFrom(parts, index, end) {
+/** Behind the last of the parts that touch one another from an index on. @param end from which a part is out of reach */
+function runFrom(parts: readonly Part[], index: number, end: number) {
   let next = index + 1
   for (let part = parts[next]; part && part.start <= end; part = parts[++next]) end = Math.max(end, part.end)
   return next

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The suggestions that the server did not acknowledge, in this browser: a closed tab loses a quarter of a second of typing
  * at most. Each page has one row, which it replaces, and which it deletes once all is acknowledged.
@@ -9,21 +8,19 @@
 
 import { now } from "../lib/server_clock.js"
 import { livePages, Drafts, nameOf, resultOf, SUGGESTIONS } from "../unsaved/drafts.ts"
+import type { PlacedPart } from "./suggestions_api.ts"
 
-/**
- * @typedef {import("./suggestions_api.js").PlacedPart} PlacedPart
- * @typedef {{ id: string, version: number | null, parts: PlacedPart[] }} Kept
- * @typedef {{ user: string, document: string, link: string, title: string, client: number, at: number, isLost: boolean,
- *   put: Kept[], withdraw: string[] }} Row
- */
+export type RetainedSuggestion = { id: string, version: number | null, parts: PlacedPart[] }
+export type Row = { user: string, document: string, link: string, title: string, client: number, at: number, isLost: boolean,
+  put: RetainedSuggestion[], withdraw: string[] }
 
 export class Unsent {
+  declare page: { user: string, document: string, link: string, client: number, title: () => string }
   #opening
   #isStored = false
   #isStopped = false
 
-  /** @param {{ user: string, document: string, link: string, client: number, title: () => string }} page */
-  constructor(page) {
+  constructor(page: { user: string, document: string, link: string, client: number, title: () => string }) {
     this.page = page
     this.#opening = Drafts.open(page.user)
   }
@@ -32,8 +29,8 @@ export class Unsent {
     this.#isStopped = true
   }
 
-  /** Replaces the row of this page. @param {Pick<Row, "put" | "withdraw" | "isLost">} unsent */
-  async write({ put, withdraw, isLost }) {
+  /** Replaces the row of this page. */
+  async write({ put, withdraw, isLost }: Pick<Row, "put" | "withdraw" | "isLost">) {
     const drafts = await this.#opening
     const isEmpty = put.length + withdraw.length === 0
     if (!drafts || this.#isStopped || (isEmpty && !this.#isStored)) return
@@ -49,19 +46,19 @@ export class Unsent {
     }
   }
 
-  /** The rows of closed pages of this link, the oldest first. @returns {Promise<Row[]>} */
-  async ofClosedPages() {
+  /** The rows of closed pages of this link, the oldest first. */
+  async ofClosedPages(): Promise<Row[]> {
     const drafts = await this.#opening
     if (!drafts) return []
     const { user, link, document, client } = this.page
     const index = drafts.database.transaction(SUGGESTIONS).objectStore(SUGGESTIONS).index("user")
     const [rows, live] = await Promise.all([resultOf(index.getAll(user)), livePages()])
-    const closed = /** @type {Row[]} */ (rows).filter((row) => row.link === link && row.client !== client && !live.has(nameOf(document, row.client)))
+    const closed = (rows as Row[]).filter((row) => row.link === link && row.client !== client && !live.has(nameOf(document, row.client)))
     return closed.sort((one, other) => one.at - other.at)
   }
 
-  /** Leaves some suggestions of a closed page in its row, and deletes a row without any. @param {Row} row @param {Kept[]} [put] */
-  async drop(row, put = []) {
+  /** Leaves some suggestions of a closed page in its row, and deletes a row without any. */
+  async drop(row: Row, put: RetainedSuggestion[] = []) {
     const drafts = await this.#opening
     if (!drafts) return
     const name = nameOf(row.document, row.client)
@@ -75,5 +72,4 @@ export class Unsent {
   }
 }
 
-/** @param {Drafts} drafts */
-const storeOf = ({ database }) => database.transaction(SUGGESTIONS, "readwrite").objectStore(SUGGESTIONS)
+const storeOf = ({ database }: Drafts) => database.transaction(SUGGESTIONS, "readwrite").objectStore(SUGGESTIONS)

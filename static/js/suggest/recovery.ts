@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Suggestions that this browser retained, back in the text. Pure, tested with `node --test`.
  *
@@ -7,27 +6,23 @@
  */
 
 import { ChangeSet, Y } from "../lib/vendor.js"
+import type { Overlay } from "./overlay.ts"
+import type { Part } from "./parts.ts"
+import type { RetainedSuggestion } from "./unsent.ts"
 
-/**
- * @typedef {import("./unsent.js").Kept} Kept
- * @typedef {import("./parts.js").Part} Part
- * @typedef {import("./entries.js").Suggestion} Suggestion
- * @typedef {import("./overlay.js").Overlay} Overlay
- */
-
-/** @param {import("../lib/vendor.js").Y.Text} text @param {string} position in base64 @returns {number | null} */
-function offsetOf(text, position) {
+/** @param position in base64 */
+function offsetOf(text: Y.Text, position: string): number | null {
   try {
     const bytes = Uint8Array.from(atob(position), (character) => character.charCodeAt(0))
-    const found = Y.createAbsolutePositionFromRelativePosition(Y.decodeRelativePosition(bytes), /** @type {Y.Doc} */ (text.doc))
+    const found = Y.createAbsolutePositionFromRelativePosition(Y.decodeRelativePosition(bytes), text.doc as Y.Doc)
     return found?.type === text ? found.index : null
   } catch {
     return null
   }
 }
 
-/** The parts of a suggestion in the text of now; `null`: one of them has no position. @param {import("../lib/vendor.js").Y.Text} text @param {Kept} retained @returns {Part[] | null} */
-export function placedParts(text, { parts }) {
+/** The parts of a suggestion in the text of now; `null`: one of them has no position. */
+export function placedParts(text: Y.Text, { parts }: RetainedSuggestion): Part[] | null {
   const whole = text.toString()
   const placed = parts.flatMap((part) => {
     if ("at" in part) {
@@ -44,17 +39,17 @@ export function placedParts(text, { parts }) {
 /**
  * The edit of the view that puts parts in, in the stead of those that the server has of the same suggestion.
  *
- * @param {Overlay} overlay @param {readonly Part[]} parts @param {readonly Part[]} listed @param {readonly Part[]} others of other suggestions
- * @returns {ChangeSet | null} empty if the view has them; `null`: other words stand there
+ * @param others of other suggestions
+ * @returns empty if the view has them; `null`: other words stand there
  */
-export function entering(overlay, parts, listed, others = []) {
+export function entering(overlay: Overlay, parts: readonly Part[], listed: readonly Part[], others: readonly Part[] = []): ChangeSet | null {
   if (overlay.has(parts)) return ChangeSet.empty(overlay.view.length)
   const cleared = overlay.takeOut(listed)
   if (!cleared.overlay.mayPut(parts, others)) return null
   return cleared.edit.compose(cleared.overlay.put(parts).edit)
 }
 
-/** The words of retained suggestions, to be read and copied. @param {readonly Kept[]} retained */
-export function textsOf(retained) {
+/** The words of retained suggestions, to be read and copied. */
+export function textsOf(retained: readonly RetainedSuggestion[]) {
   return retained.flatMap(({ parts }) => parts.map(({ text }) => text)).filter((text) => text.trim() !== "")
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The reviewer's side of suggesting: the overlay, the own suggestions, and what the server has not stored yet.
  *
@@ -16,42 +15,32 @@
  *   for `unsaved`.
  */
 
-import { ChangeSet } from "../lib/vendor.js"
+import { ChangeSet, type Text } from "../lib/vendor.js"
 import { olderFirst } from "../reviews/parts.js"
+import type { Range } from "../reviews/word_diff.js"
 import { acceptedOnes } from "../sections/accepted.ts"
-import { splitFulfilled } from "./acceptance.js"
-import { entryOf, isArrived, isChanged, isGone, isServedWhole, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf } from "./entries.js"
-import { rangeOf } from "./identity.js"
-import { Ledger, putOf } from "./ledger.js"
-import { Overlay } from "./overlay.js"
-import { stands } from "./parts.js"
-import { planOf } from "./plan.js"
-import { mappingOf, meets, meetsOneOf, newRangesOf, oldRangesOf, overlaps, shares, shiftWhole, united } from "./ranges.js"
-
-/**
- * @typedef {import("../lib/vendor.js").Text} Text
- * @typedef {import("../reviews/word_diff.js").Range} Range
- * @typedef {import("./entries.js").Entry} Entry
- * @typedef {import("./entries.js").Suggestion} Suggestion
- * @typedef {import("./parts.js").Part} Part
- * @typedef {import("./ranges.js").Mapping} Mapping
- */
+import { splitFulfilled } from "./acceptance.ts"
+import { entryOf, isArrived, isChanged, isGone, isServedWhole, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf, type Entry, type Suggestion } from "./entries.ts"
+import { rangeOf } from "./identity.ts"
+import { Ledger, putOf, type Batch, type Result } from "./ledger.ts"
+import { Overlay, type Step } from "./overlay.ts"
+import { stands, type Part } from "./parts.ts"
+import { planOf } from "./plan.ts"
+import { mappingOf, meets, meetsOneOf, newRangesOf, oldRangesOf, overlaps, shares, shiftWhole, united, type Mapping } from "./ranges.ts"
 
 export class Suggesting {
+  declare newId: () => string
+  declare overlay
   #ledger = new Ledger()
-  /** Paragraphs of the base to cut anew. @type {Range[]} */
-  #dirty = []
-  /** Paragraphs to cut anew with the next change, because the server refused what they gave. @type {Range[]} */
-  #blocked = []
-  /** Ids of own suggestions whose words left the view because the writer deleted their positions. @type {Set<string>} */
-  orphans = new Set()
+  /** Paragraphs of the base to cut anew. */
+  #dirty: Range[] = []
+  /** Paragraphs to cut anew with the next change, because the server refused what they gave. */
+  #blocked: Range[] = []
+  /** Ids of own suggestions whose words left the view because the writer deleted their positions. */
+  orphans: Set<string> = new Set()
 
-  /**
-   * @param {Text} base
-   * @param {readonly Suggestion[]} suggestions the own open ones, the oldest first, in offsets of the base
-   * @param {() => string} newId
-   */
-  constructor(base, suggestions, newId) {
+  /** @param suggestions the own open ones, the oldest first, in offsets of the base */
+  constructor(base: Text, suggestions: readonly Suggestion[], newId: () => string) {
     this.newId = newId
     const entries = suggestions.map(entryOf)
     const hidden = hiddenOf(base, entries)
@@ -60,13 +49,13 @@ export class Suggesting {
     this.overlay = Overlay.plain(base).put(this.#ledger.entries.flatMap(({ parts }) => parts)).overlay
   }
 
-  /** The own suggestions in the view, the oldest first. @returns {readonly Readonly<Suggestion>[]} */
-  get suggestions() {
+  /** The own suggestions in the view, the oldest first. */
+  get suggestions(): readonly Readonly<Suggestion>[] {
     return this.#ledger.entries
   }
 
-  /** Those that are not in the view: they overlap others, or the writer changed their quotes. @returns {readonly Readonly<Suggestion>[]} */
-  get hidden() {
+  /** Those that are not in the view: they overlap others, or the writer changed their quotes. */
+  get hidden(): readonly Readonly<Suggestion>[] {
     return this.#ledger.hidden
   }
 
@@ -75,8 +64,8 @@ export class Suggesting {
     return 0 < this.#dirty.length || this.#ledger.isDue || 0 < this.#strays(this.#ledger.accepted).length
   }
 
-  /** The reviewer's edit, which the editor has applied. @param {ChangeSet} edit of the view */
-  own(edit) {
+  /** The reviewer's edit, which the editor has applied. @param edit of the view */
+  own(edit: ChangeSet) {
     const inverted = this.overlay.changes.invertedDesc
     const ranges = oldRangesOf(edit).map(({ from, to }) => ({ from: inverted.mapPos(from, -1), to: inverted.mapPos(to, 1) }))
     for (const entry of this.#ledger.entries.filter(touchesOneOf(united(ranges)))) entry.isTouched = true
@@ -84,8 +73,8 @@ export class Suggesting {
     this.#touch(ranges)
   }
 
-  /** The writer's edit, or the server's. @param {ChangeSet} edit of the base @returns {ChangeSet} of the view */
-  written(edit) {
+  /** The writer's edit, or the server's. @param edit of the base @returns of the view */
+  written(edit: ChangeSet): ChangeSet {
     const { done, put, rest } = this.#split(edit)
     if (0 < done.length) {
       this.#ledger.fulfil(new Set(done))
@@ -95,8 +84,8 @@ export class Suggesting {
     return rest.empty ? this.#unchanged() : this.#follow(rest)
   }
 
-  /** The edit of the view that `written` would return, but for suggestions that it ends. @param {ChangeSet} edit of the base */
-  viewEdit(edit) {
+  /** The edit of the view that `written` would return, but for suggestions that it ends. @param edit of the base */
+  viewEdit(edit: ChangeSet) {
     const { done, put, rest } = this.#split(edit)
     return this.overlay.accepted(put, done).written(rest).edit
   }
@@ -104,9 +93,9 @@ export class Suggesting {
   /**
    * The server closes a suggestion. The text of an accepted one may arrive before or after.
    *
-   * @param {string} id @param {"accepted" | "rejected" | "withdrawn" | "fulfilled"} outcome @returns {ChangeSet} of the view
+   * @returns of the view
    */
-  decided(id, outcome) {
+  decided(id: string, outcome: "accepted" | "rejected" | "withdrawn" | "fulfilled"): ChangeSet {
     const isShown = this.#ledger.find(id) !== undefined
     const entry = this.#ledger.close(id)
     if (!entry || !isShown) return this.#unchanged()
@@ -116,8 +105,8 @@ export class Suggesting {
     return this.#endArrived()
   }
 
-  /** The suggestion has no position in the text any more. @param {string} id @returns {ChangeSet} of the view */
-  orphaned(id) {
+  /** The suggestion has no position in the text any more. @returns of the view */
+  orphaned(id: string): ChangeSet {
     const isShown = this.#ledger.find(id) !== undefined
     const entry = this.#ledger.take(id)
     if (entry) this.orphans.add(id)
@@ -125,8 +114,8 @@ export class Suggesting {
     return this.#apply(this.overlay.takeOut(entry.stored ?? entry.parts))
   }
 
-  /** The reviewer takes a suggestion back, with words that were typed into it since. @param {string} id @returns {ChangeSet} of the view */
-  remove(id) {
+  /** The reviewer takes a suggestion back, with words that were typed into it since. @returns of the view */
+  remove(id: string): ChangeSet {
     const isShown = this.#ledger.find(id) !== undefined
     const entry = this.#ledger.take(id)
     if (entry) this.#ledger.withdraw(entry)
@@ -142,9 +131,10 @@ export class Suggesting {
    * The server has a suggestion of the reviewer: a new one, by the form or from another page; one that is open
    * again; or a newer version. It is among the hidden ones afterwards if it cannot enter the view.
    *
-   * @param {Suggestion} suggestion in offsets of the base @returns {ChangeSet} of the view
+   * @param suggestion in offsets of the base
+   * @returns of the view
    */
-  opened(suggestion) {
+  opened(suggestion: Suggestion): ChangeSet {
     const { id, parts } = suggestion
     const entry = this.#ledger.find(id)
     const isStored = entry !== undefined && isStoredWhole(entry)
@@ -163,28 +153,27 @@ export class Suggesting {
     return edit
   }
 
-  /** The server has other letters of a suggestion that stands here, and is to anchor it anew. @param {string} id @returns {boolean} whether it is due */
-  renew(id) {
+  /** The server has other letters of a suggestion that stands here, and is to anchor it anew. @returns whether it is due */
+  renew(id: string): boolean {
     const entry = this.#ledger.find(id)
     if (!entry || !isStoredWhole(entry)) return false
     return (entry.isOutdated ||= entry.parts.every((part) => stands(this.overlay.base, part)))
   }
 
-  /** @param {string} id @returns {"open" | "hidden" | "closing" | undefined} */
-  stateOf(id) {
+  stateOf(id: string): "open" | "hidden" | "closing" | undefined {
     if (this.#ledger.find(id)) return "open"
     if (this.#ledger.closing.has(id)) return "closing"
     return this.hidden.some((one) => one.id === id) ? "hidden" : undefined
   }
 
-  /** The suggestion at an offset of the view. @param {number} view @returns {Readonly<Suggestion> | null} */
-  at(view) {
+  /** The suggestion at an offset of the view. */
+  at(view: number): Readonly<Suggestion> | null {
     const range = { from: view, to: view }
     return this.#ledger.entries.find(({ parts }) => parts.some((part) => meets(this.overlay.outerRange(rangeOf(part)), range))) ?? null
   }
 
-  /** The next batch; empty while the last batch has no answer. @returns {import("./ledger.js").Batch} */
-  collect() {
+  /** The next batch; empty while the last batch has no answer. */
+  collect(): Batch {
     if (this.#ledger.isSending) return { put: [], withdraw: [] }
     // The writer may have deleted all letters between two suggestions.
     const outdated = this.#ledger.entries.filter(({ isOutdated }) => isOutdated)
@@ -204,8 +193,8 @@ export class Suggesting {
     this.#ledger.amend(plan)
   }
 
-  /** The server's answer to the last batch. @param {readonly import("./ledger.js").Result[]} results */
-  answered(results) {
+  /** The server's answer to the last batch. */
+  answered(results: readonly Result[]) {
     const refused = this.#ledger.answered(results, this.newId)
     this.#blocked.push(...refused.flatMap(({ parts }) => parts.map(rangeOf)))
   }
@@ -232,29 +221,29 @@ export class Suggesting {
   /**
    * Where the view is not what the suggestions give: the server closed one, or the writer's letters stand between.
    *
-   * @param {readonly Entry[]} accepted those whose text is on its way @returns {Range[]} of the base
+   * @param accepted those whose text is on its way
+   * @returns of the base
    */
-  #strays(accepted) {
+  #strays(accepted: readonly Entry[]): Range[] {
     const { entries } = this.#ledger
     const outdated = entries.filter(({ isOutdated }) => isOutdated)
     const isWaiting = meetsOneOf(united([...this.#dirty, ...[...outdated, ...accepted].flatMap(sitesOf)]))
     return this.overlay.unlike(entries.flatMap(({ parts }) => parts)).filter((range) => !isWaiting(range))
   }
 
-  /** @param {readonly Range[]} strays */
-  #plan(strays) {
+  #plan(strays: readonly Range[]) {
     const { entries, hidden } = this.#ledger
     const replaceable = hidden.filter(({ id }) => !this.orphans.has(id))
     return planOf(this.overlay, entries, replaceable, [...this.#dirty, ...strays], this.newId)
   }
 
-  /** @param {ChangeSet} edit of the base */
-  #split(edit) {
+  /** @param edit of the base */
+  #split(edit: ChangeSet) {
     return splitFulfilled(edit, this.overlay.base, this.#ledger.candidates(touchesOneOf(oldRangesOf(edit))))
   }
 
-  /** Follows an edit that puts no part in. @param {ChangeSet} edit of the base */
-  #follow(edit) {
+  /** Follows an edit that puts no part in. @param edit of the base */
+  #follow(edit: ChangeSet) {
     const ranges = oldRangesOf(edit)
     const isNear = touchesOneOf(ranges)
     const near = this.#ledger.entries.filter(isNear)
@@ -271,9 +260,9 @@ export class Suggesting {
     return first.compose(second).compose(this.#endTyped(newRangesOf(edit))).compose(this.#endArrived()).compose(this.#bringBack(newRangesOf(edit)))
   }
 
-  /** The writer changed the very letters of suggestions that the server has: it cannot accept them. @param {ReadonlySet<Entry>} entries @returns {ChangeSet} of the view */
-  #hide(entries) {
-    const isRead = (/** @type {Entry} */ entry) => entry.isOutdated && this.#isAlone(entry)
+  /** The writer changed the very letters of suggestions that the server has: it cannot accept them. @returns of the view */
+  #hide(entries: ReadonlySet<Entry>): ChangeSet {
+    const isRead = (entry: Entry) => entry.isOutdated && this.#isAlone(entry)
     const parts = [...entries].flatMap((entry) => (isRead(entry) ? readAgain(entry, this.overlay) : entry.parts))
     this.#ledger.remove(entries)
     this.#ledger.hidden.push(...entries)
@@ -283,17 +272,17 @@ export class Suggesting {
   /**
    * The younger ones that the server has leave the view for one whose parts stand again: it accepts the older one.
    *
-   * @param {Suggestion} older @param {readonly Part[]} parts @returns {ChangeSet} of the view
+   * @returns of the view
    */
-  #makeRoom(older, parts) {
+  #makeRoom(older: Suggestion, parts: readonly Part[]): ChangeSet {
     if (older.since === "" || !parts.every((part) => stands(this.overlay.base, part))) return this.#unchanged()
-    const isOver = (/** @type {Entry} */ entry) => entry.parts.some((own) => parts.some((part) => overlaps(rangeOf(part), rangeOf(own))))
+    const isOver = (entry: Entry) => entry.parts.some((own) => parts.some((part) => overlaps(rangeOf(part), rangeOf(own))))
     const younger = this.#ledger.entries.filter((entry) => isServedWhole(entry) && entry.since !== "" && olderFirst(older, entry) < 0 && isOver(entry))
     return 0 < younger.length ? this.#hide(new Set(younger)) : this.#unchanged()
   }
 
-  /** Suggestions whose quotes stand again enter the view. @param {readonly Range[]} ranges of the base that changed @returns {ChangeSet} of the view */
-  #bringBack(ranges) {
+  /** Suggestions whose quotes stand again enter the view. @param ranges of the base that changed @returns of the view */
+  #bringBack(ranges: readonly Range[]): ChangeSet {
     let all = this.#unchanged()
     for (const entry of this.#ledger.hidden.filter(touchesOneOf(ranges))) {
       const parts = retyped(entry, this.overlay.base)
@@ -309,10 +298,10 @@ export class Suggesting {
     return all
   }
 
-  /** Ends the suggestions whose words the writer has typed. @param {readonly Range[]} ranges of the base that changed @returns {ChangeSet} of the view */
-  #endTyped(ranges) {
+  /** Ends the suggestions whose words the writer has typed. @param ranges of the base that changed @returns of the view */
+  #endTyped(ranges: readonly Range[]): ChangeSet {
     const isNear = touchesOneOf(ranges)
-    const isEnded = (/** @type {Entry} */ entry) => isNear(entry) && isTyped(entry, this.overlay.base)
+    const isEnded = (entry: Entry) => isNear(entry) && isTyped(entry, this.overlay.base)
     const shown = this.#ledger.entries.filter((entry) => isStoredWhole(entry) && isEnded(entry) && this.#isAlone(entry))
     for (const entry of [...shown, ...this.#ledger.hidden.filter(isEnded)]) {
       this.#ledger.take(entry.id)
@@ -326,8 +315,8 @@ export class Suggesting {
     return 0 < this.#ledger.accepted.length
   }
 
-  /** The texts of the accepted suggestions are not to be expected any more: the writer changed them at once. @returns {ChangeSet} of the view */
-  endWaiting() {
+  /** The texts of the accepted suggestions are not to be expected any more: the writer changed them at once. @returns of the view */
+  endWaiting(): ChangeSet {
     const { accepted } = this.#ledger
     this.#ledger.accepted = []
     return this.#apply(this.overlay.takeOutBeside(accepted.flatMap(({ stored, parts }) => stored ?? parts)))
@@ -340,33 +329,31 @@ export class Suggesting {
     return this.#apply(this.overlay.takeOut(arrived.flatMap(({ stored, parts }) => stored ?? parts)))
   }
 
-  /** Takes over an edit that the overlay contains. @param {Mapping} map of the base */
-  #shift(map) {
+  /** Takes over an edit that the overlay contains. @param map of the base */
+  #shift(map: Mapping) {
     this.#ledger.shift(map)
     this.#dirty = united(this.#dirty.map((range) => shiftWhole(range, map)))
     this.#blocked = this.#blocked.map((range) => shiftWhole(range, map))
     this.#touch([])
   }
 
-  /** Marks the paragraphs around some ranges, and those that wait for a change. @param {readonly Range[]} ranges of the base */
-  #touch(ranges) {
+  /** Marks the paragraphs around some ranges, and those that wait for a change. @param ranges of the base */
+  #touch(ranges: readonly Range[]) {
     this.#dirty = united([...this.#dirty, ...this.#paragraphs([...ranges, ...this.#blocked.splice(0)])])
   }
 
-  /** @param {readonly Range[]} ranges of the base */
-  #paragraphs(ranges) {
+  /** @param ranges of the base */
+  #paragraphs(ranges: readonly Range[]) {
     const { base } = this.overlay
     return ranges.map(({ from, to }) => ({ from: base.lineAt(from).from, to: base.lineAt(to).to }))
   }
 
-  /** @param {import("./overlay.js").Step} step */
-  #apply({ overlay, edit }) {
+  #apply({ overlay, edit }: Step) {
     this.overlay = overlay
     return edit
   }
 
-  /** @param {readonly Part[]} parts */
-  #mayPut(parts) {
+  #mayPut(parts: readonly Part[]) {
     return this.overlay.mayPut(parts, this.#ledger.entries.flatMap((entry) => entry.parts))
   }
 
@@ -374,13 +361,13 @@ export class Suggesting {
     return ChangeSet.empty(this.overlay.view.length)
   }
 
-  /** Whether no other suggestion meets the letters of one, or those that the writer put in beside them. @param {Entry} entry */
-  #isAlone(entry) {
+  /** Whether no other suggestion meets the letters of one, or those that the writer put in beside them. */
+  #isAlone(entry: Entry) {
     return this.#ledger.entries.filter(touchesOneOf(united(sitesOf(entry)))).length === 1
   }
 
-  /** Whether some ranges share letters with the changes of a suggestion. @param {Entry} entry @param {readonly Range[]} ranges of the base */
-  #hasOwnLetters(entry, ranges) {
+  /** Whether some ranges share letters with the changes of a suggestion. @param ranges of the base */
+  #hasOwnLetters(entry: Entry, ranges: readonly Range[]) {
     const own = this.overlay.hunks.filter(({ old }) => entry.parts.some((part) => meets(rangeOf(part), old)))
     return own.some(({ old }) => ranges.some((range) => shares(range, old)))
   }
@@ -389,9 +376,9 @@ export class Suggesting {
 /**
  * The suggestions that do not enter the view: those that do not stand, and the younger ones of two that overlap.
  *
- * @param {Text} base @param {readonly Entry[]} entries the oldest first
+ * @param entries the oldest first
  */
-function hiddenOf(base, entries) {
+function hiddenOf(base: Text, entries: readonly Entry[]) {
   const whole = entries.filter(({ parts }) => parts.every((part) => stands(base, part)))
   const isAccepted = acceptedOnes(base.length, whole.map(({ parts }) => parts.map((part) => ({ ...rangeOf(part), text: part.text }))))
   const shown = new Set(whole.filter((_, at) => isAccepted[at]))

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The overlay of the reviewer's editor: which view stands over which base.
  *
@@ -6,19 +5,17 @@
  * `overlaid` what it makes of the overlay and of the base. So overlay and text are of the same moment in each state.
  */
 
+import type { AnnotationType, ChangeSet } from "@codemirror/state"
+import type { Base } from "../desk/base_text.js"
 import { Annotation, StateField } from "../lib/vendor.js"
-import { Overlay } from "./overlay.js"
+import { Overlay } from "./overlay.ts"
 
-/**
- * @typedef {import("@codemirror/state").ChangeSet} ChangeSet
- * @typedef {{ overlay: Overlay, changes: ChangeSet | null }} Overlaid the overlay after a transaction of the page, and the change of the base
- */
+/** The overlay after a transaction of the page, and the change of the base. */
+type Overlaid = { overlay: Overlay, changes: ChangeSet | null }
 
-/** @type {import("@codemirror/state").AnnotationType<Overlaid>} */
-export const overlaid = Annotation.define()
+export const overlaid: AnnotationType<Overlaid> = Annotation.define()
 
-/** @type {import("@codemirror/state").StateField<Overlay>} */
-export const overlayOf = StateField.define({
+export const overlayOf: import("@codemirror/state").StateField<Overlay> = StateField.define({
   create: ({ doc }) => Overlay.plain(doc),
   update(before, transaction) {
     const given = transaction.annotation(overlaid)
@@ -27,13 +24,10 @@ export const overlayOf = StateField.define({
   },
 })
 
-/**
- * The base of an editor with an overlay (`desk/base_text.js`).
- *
- * @param {{ toShared: (at: number) => number, fromShared: (at: number) => number, isInView: (review: string) => boolean }} more
- * @returns {import("../desk/base_text.js").Base}
- */
-export function baseUnder(more) {
+/** The base of an editor with an overlay (`desk/base_text.ts`). */
+export function baseUnder(
+  more: { toShared: (at: number) => number, fromShared: (at: number) => number, isInView: (review: string) => boolean },
+): Base {
   return {
     text: (state) => state.field(overlayOf).base,
     step: (transaction) => {
@@ -48,12 +42,8 @@ export function baseUnder(more) {
   }
 }
 
-/**
- * An offset of the base in the view, as `ChangeSet.mapPos` has it, by a binary search: the margin asks for each card.
- *
- * @param {Overlay} overlay @param {number} at @param {1 | -1} side
- */
-export function inView({ hunks }, at, side) {
+/** An offset of the base in the view, as `ChangeSet.mapPos` has it, by a binary search: the margin asks for each card. */
+export function inView({ hunks }: Overlay, at: number, side: 1 | -1) {
   let [low, high] = [0, hunks.length]
   while (low < high) {
     const middle = (low + high) >> 1
@@ -69,8 +59,8 @@ export function inView({ hunks }, at, side) {
   return at + last.new.to - last.old.to
 }
 
-/** A range of the base in the view, without insertions at its ends. @param {Overlay} overlay @param {{ from: number, to: number }} range */
-function rangeInView(overlay, range) {
+/** A range of the base in the view, without insertions at its ends. */
+function rangeInView(overlay: Overlay, range: { from: number, to: number }) {
   const from = inView(overlay, range.from, 1)
   return { from, to: range.from === range.to ? from : Math.max(from, inView(overlay, range.to, -1)) }
 }

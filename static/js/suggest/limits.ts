@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The limits of a suggestion, and how longer ones are divided. The server refuses what is over them.
  *
@@ -7,9 +6,8 @@
  * has the gaps of one suggestion, so the server refuses an insertion that is too long for one.
  */
 
-import { isGraphemeBreak } from "./words.js"
-
-/** @typedef {import("./parts.js").Part} Part */
+import type { Part } from "./parts.ts"
+import { isGraphemeBreak } from "./words.ts"
 
 const PARTS_MAX = 64
 /** The longest quote, in UTF-16 units. */
@@ -23,15 +21,10 @@ const BYTES_MAX = 240_000
 
 const encoder = new TextEncoder()
 
-/**
- * The suggestions that one is divided into; itself, where it is within the limits.
- *
- * @param {readonly Part[]} parts @returns {Part[][]}
- */
-export function divided(parts) {
-  /** @type {Part[][]} */
-  const found = []
-  let [last, bytes] = [/** @type {Part[]} */ ([]), 0]
+/** The suggestions that one is divided into; itself, where it is within the limits. */
+export function divided(parts: readonly Part[]): Part[][] {
+  const found: Part[][] = []
+  let [last, bytes] = [[] as Part[], 0]
   for (const inseparable of bound(parts.flatMap(cutPart))) {
     const size = inseparable.reduce((sum, { quote, text }) => sum + bytesOf(quote) + bytesOf(text), 0)
     if (last.length === 0 || PARTS_MAX < last.length + inseparable.length || BYTES_MAX < bytes + size) {
@@ -44,10 +37,9 @@ export function divided(parts) {
   return found
 }
 
-/** Gaps at one position stay together. @param {readonly Part[]} parts */
-function bound(parts) {
-  /** @type {Part[][]} */
-  const found = []
+/** Gaps at one position stay together. */
+function bound(parts: readonly Part[]) {
+  const found: Part[][] = []
   for (const part of parts) {
     const last = found.at(-1)
     if (part.quote === "" && last?.[0]?.quote === "" && last[0].start === part.start) last.push(part)
@@ -56,11 +48,9 @@ function bound(parts) {
   return found
 }
 
-/** @param {string} text */
-const bytesOf = (text) => encoder.encode(text).length
+const bytesOf = (text: string) => encoder.encode(text).length
 
-/** @param {Part} part @returns {Part[]} */
-function cutPart(part) {
+function cutPart(part: Part): Part[] {
   const quotes = part.quote.length <= QUOTE_MAX ? [part.quote] : cutText(part.quote, QUOTE_MAX)
   const texts = isShort(part.text) ? [part.text] : cutText(part.text, TEXT_PIECE)
   let start = part.start
@@ -73,13 +63,11 @@ function cutPart(part) {
   })
 }
 
-/** @param {string} text */
-const isShort = (text) => text.length <= TEXT_PIECE || bytesOf(text) <= TEXT_MAX
+const isShort = (text: string) => text.length <= TEXT_PIECE || bytesOf(text) <= TEXT_MAX
 
-/** @param {string} text @param {number} max in UTF-16 units */
-function cutText(text, max) {
-  /** @type {string[]} */
-  const pieces = []
+/** @param max in UTF-16 units */
+function cutText(text: string, max: number) {
+  const pieces: string[] = []
   let from = 0
   while (max < text.length - from) {
     const paragraph = text.lastIndexOf("\n", from + max - 1) + 1

@@ -1,28 +1,24 @@
-// @ts-check
 /**
  * From the changes of an overlay to suggestions: each is a list of parts that the writer decides together.
  *
  * - **P1** The parts together, put into the base, give the view. Equal texts give no parts.
  * - **P2** Two parts of one overlay never meet, and none ends inside a word or a grapheme.
- * - **P3** The parts of a paragraph depend on this paragraph alone, but for moves (`moves.js`).
+ * - **P3** The parts of a paragraph depend on this paragraph alone, but for moves (`moves.ts`).
  *
  * A change of single letters is unreadable, so a part has whole words. Widening each change by itself would
  * break P1 where two meet in one word; their union, read off both texts, does not.
  */
 
-import { ChangeSet } from "../lib/vendor.js"
-import { isAcross, joinHunks } from "../reviews/word_diff.js"
-import { joinMoves } from "./moves.js"
-import { shifted, specsWithin, within } from "./tidy.js"
-import { isWordBreak } from "./words.js"
+import { ChangeSet, type Text } from "../lib/vendor.js"
+import { isAcross, joinHunks, type HunkPosition, type Range } from "../reviews/word_diff.js"
+import { joinMoves } from "./moves.ts"
+import type { Overlay } from "./overlay.ts"
+import type { Mapping } from "./ranges.ts"
+import { shifted, specsWithin, within } from "./tidy.ts"
+import { isWordBreak } from "./words.ts"
 
-/**
- * @typedef {import("../lib/vendor.js").Text} Text
- * @typedef {import("./overlay.js").Overlay} Overlay
- * @typedef {import("../reviews/word_diff.js").HunkPosition} HunkPosition
- * @typedef {import("../reviews/word_diff.js").Range} Range
- * @typedef {{ start: number, end: number, quote: string, text: string }} Part in offsets of the base; a gap has no quote, and ends where it starts
- */
+/** In offsets of the base; a gap has no quote, and ends where it starts. */
+export type Part = { start: number, end: number, quote: string, text: string }
 
 /** A phrase whose words are compared anew may be several; the next round rarely changes that. */
 const ROUNDS_MAX = 4
@@ -33,21 +29,14 @@ const SENTENCE_END = /[.!?…。！？]["'”’)\]」』]*$/
 /**
  * The suggestions that the changes in some ranges of the base make, in the order of the text. Without ranges,
  * all of them.
- *
- * @param {Overlay} overlay @param {readonly Range[]} [ranges] @returns {Part[][]}
  */
-export function partsOf(overlay, ranges = [{ from: 0, to: overlay.base.length }]) {
+export function partsOf(overlay: Overlay, ranges: readonly Range[] = [{ from: 0, to: overlay.base.length }]): Part[][] {
   return joinMoves(scopesOf(overlay, ranges).flatMap((scope) => partsIn(overlay, scope).map((part) => [part])))
 }
 
-/**
- * The whole paragraphs around some ranges of the base, disjoint and in order, so that no change crosses their edges.
- *
- * @param {Overlay} overlay @param {readonly Range[]} ranges @returns {Range[]}
- */
-export function scopesOf(overlay, ranges) {
-  /** @type {Range[]} */
-  const scopes = []
+/** The whole paragraphs around some ranges of the base, disjoint and in order, so that no change crosses their edges. */
+export function scopesOf(overlay: Overlay, ranges: readonly Range[]): Range[] {
+  const scopes: Range[] = []
   for (const range of [...ranges].sort((one, other) => one.from - other.from)) {
     const last = scopes.at(-1)
     if (last && range.to <= last.to) continue
@@ -58,8 +47,7 @@ export function scopesOf(overlay, ranges) {
   return scopes
 }
 
-/** @param {Overlay} overlay @param {Range} range */
-function paragraphsAround({ base, hunks }, range) {
+function paragraphsAround({ base, hunks }: Overlay, range: Range) {
   let { from, to } = range
   for (;;) {
     const [start, end] = [base.lineAt(from).from, base.lineAt(to).to]
@@ -74,8 +62,8 @@ function paragraphsAround({ base, hunks }, range) {
   }
 }
 
-/** @param {Overlay} overlay @param {Range} scope whole paragraphs @returns {Part[]} */
-function partsIn(overlay, scope) {
+/** @param scope whole paragraphs */
+function partsIn(overlay: Overlay, scope: Range): Part[] {
   const viewFrom = overlay.toView(scope.from, -1)
   const base = overlay.base.sliceString(scope.from, scope.to)
   const view = overlay.view.sliceString(viewFrom, overlay.toView(scope.to, 1))
@@ -93,12 +81,10 @@ function partsIn(overlay, scope) {
   })
 }
 
-/** @param {HunkPosition} one @param {HunkPosition | undefined} other */
-const isEqual = (one, other) =>
+const isEqual = (one: HunkPosition, other: HunkPosition | undefined) =>
   one.old.from === other?.old.from && one.old.to === other.old.to && one.new.from === other.new.from && one.new.to === other.new.to
 
-/** @param {string} base @param {string} view @param {readonly HunkPosition[]} hunks */
-function phrases(base, view, hunks) {
+function phrases(base: string, view: string, hunks: readonly HunkPosition[]) {
   const fine = hunks.flatMap((hunk) => shifted(within(...textsOf(base, view, hunk)), hunk.old.from, hunk.new.from))
   const changed = unitedWords(base, view, fine).filter((hunk) => !isSame(base, view, hunk))
   const joined = joinHunks(base, view, changed, (last, hunk) => {
@@ -109,27 +95,20 @@ function phrases(base, view, hunks) {
   return unitedWords(base, view, joined)
 }
 
-/** @param {string} base @param {string} view @param {HunkPosition} hunk @returns {[string, string]} */
-const textsOf = (base, view, hunk) => [
+const textsOf = (base: string, view: string, hunk: HunkPosition): [string, string] => [
   base.slice(hunk.old.from, hunk.old.to),
   view.slice(hunk.new.from, hunk.new.to),
 ]
 
-/** @param {string} base @param {string} view @param {HunkPosition} hunk */
-function isSame(base, view, hunk) {
+function isSame(base: string, view: string, hunk: HunkPosition) {
   const [quote, text] = textsOf(base, view, hunk)
   return quote === text
 }
 
-/**
- * Widens each hunk to the words that it touches in either text, and unites those that meet.
- *
- * @param {string} base @param {string} view @param {readonly HunkPosition[]} hunks
- */
-function unitedWords(base, view, hunks) {
-  /** @type {HunkPosition[]} */
-  const found = []
-  const isBreak = (/** @type {number} */ old, /** @type {number} */ fresh) =>
+/** Widens each hunk to the words that it touches in either text, and unites those that meet. */
+function unitedWords(base: string, view: string, hunks: readonly HunkPosition[]) {
+  const found: HunkPosition[] = []
+  const isBreak = (old: number, fresh: number) =>
     isWordBreak(base, old) && isWordBreak(view, fresh)
   for (const [index, hunk] of hunks.entries()) {
     const last = found.at(-1)
@@ -153,30 +132,24 @@ function unitedWords(base, view, hunks) {
   return found
 }
 
-/**
- * The change of a base that puts parts in, letter by letter. The parts do not overlap.
- *
- * @param {Text} base @param {readonly Part[]} parts
- */
-export function applied(base, parts) {
+/** The change of a base that puts parts in, letter by letter. The parts do not overlap. */
+export function applied(base: Text, parts: readonly Part[]) {
   const inOrder = [...parts].sort(byOffset)
   return ChangeSet.of(inOrder.flatMap(({ start, quote, text }) => specsWithin(start, quote, text)), base.length)
 }
 
-/** A gap comes before the quote that begins there. @param {Part} one @param {Part} other */
-export const byOffset = (one, other) => one.start - other.start || one.end - other.end
+/** A gap comes before the quote that begins there. */
+export const byOffset = (one: Part, other: Part) => one.start - other.start || one.end - other.end
 
-/** Whether the base still has the quote of a part in its range. @param {Text} base @param {Part} part */
-export const stands = (base, { start, end, quote }) =>
+/** Whether the base still has the quote of a part in its range. */
+export const stands = (base: Text, { start, end, quote }: Part) =>
   end - start === quote.length && end <= base.length && base.sliceString(start, end) === quote
 
 /**
  * Moves a part after an edit of the base. Its offsets equal those of Yjs relative positions at the letters beside
  * it: start and gap belong to the next letter (association 0), an end to the last one (−1).
- *
- * @param {Part} part @param {import("./ranges.js").Mapping} map
  */
-export function shiftPart(part, map) {
+export function shiftPart(part: Part, map: Mapping) {
   const start = map(part.start, 1)
   part.end = part.start === part.end ? start : Math.max(start, map(part.end, -1))
   part.start = start

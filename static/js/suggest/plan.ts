@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Cuts the paragraphs in which the reviewer typed into suggestions.
  *
@@ -6,28 +5,21 @@
  * keep their suggestions and versions, so that a key costs no more in a text with thousands of them.
  */
 
-import { identify, isSame, overlapsIn, rangeOf } from "./identity.js"
-import { passageOf } from "./moves.js"
-import { partsOf, scopesOf } from "./parts.js"
-import { meetsOneOf, overlaps, united } from "./ranges.js"
+import type { Range } from "../reviews/word_diff.js"
+import type { Entry } from "./entries.ts"
+import { identify, isSame, overlapsIn, rangeOf } from "./identity.ts"
+import { passageOf } from "./moves.ts"
+import type { Overlay } from "./overlay.ts"
+import { partsOf, scopesOf, type Part } from "./parts.ts"
+import { meetsOneOf, overlaps, united } from "./ranges.ts"
+
+export type Plan = { scopes: Range[], parts: Part[] } & ReturnType<typeof identify<Entry>>
 
 /**
- * @typedef {import("../reviews/word_diff.js").Range} Range
- * @typedef {import("./entries.js").Entry} Entry
- * @typedef {import("./overlay.js").Overlay} Overlay
- * @typedef {import("./parts.js").Part} Part
- * @typedef {{ scopes: Range[], parts: Part[] } & ReturnType<typeof identify<Entry>>} Plan
+ * @param entries the oldest first
+ * @param hidden those that are not in the view; new words in their ranges replace them
  */
-
-/**
- * @param {Overlay} overlay
- * @param {readonly Entry[]} entries the oldest first
- * @param {readonly Entry[]} hidden those that are not in the view; new words in their ranges replace them
- * @param {readonly Range[]} dirty
- * @param {() => string} newId
- * @returns {Plan}
- */
-export function planOf(overlay, entries, hidden, dirty, newId) {
+export function planOf(overlay: Overlay, entries: readonly Entry[], hidden: readonly Entry[], dirty: readonly Range[], newId: () => string): Plan {
   for (let ranges = dirty; ; ) {
     const scopes = closedScopes(overlay, entries, ranges)
     const groups = partsOf(overlay, scopes)
@@ -41,12 +33,11 @@ export function planOf(overlay, entries, hidden, dirty, newId) {
   }
 }
 
-/** @param {Overlay} overlay @param {readonly Entry[]} entries @param {readonly Range[]} dirty */
-function closedScopes(overlay, entries, dirty) {
+function closedScopes(overlay: Overlay, entries: readonly Entry[], dirty: readonly Range[]) {
   for (let ranges = dirty; ; ) {
     const scopes = scopesOf(overlay, ranges)
     const isIn = meetsOneOf(scopes)
-    const whole = (/** @type {Range} */ { from, to }) => scopes.some((scope) => scope.from <= from && to <= scope.to)
+    const whole = ({ from, to }: Range) => scopes.some((scope) => scope.from <= from && to <= scope.to)
     const outside = entries.flatMap(({ parts }) => {
       const all = parts.map(rangeOf)
       return all.some(isIn) ? all.filter((range) => !whole(range)) : []
@@ -56,12 +47,8 @@ function closedScopes(overlay, entries, dirty) {
   }
 }
 
-/**
- * The other halves of moves: suggestions in other paragraphs that have the passage of a new group.
- *
- * @param {readonly Part[][]} groups @param {readonly Entry[]} entries @param {ReadonlySet<Entry>} inScopes
- */
-function partnersOf(groups, entries, inScopes) {
+/** The other halves of moves: suggestions in other paragraphs that have the passage of a new group. */
+function partnersOf(groups: readonly Part[][], entries: readonly Entry[], inScopes: ReadonlySet<Entry>) {
   const passages = new Set(groups.flatMap((parts) => passageOf(parts) ?? []))
   if (passages.size === 0) return []
   return entries
@@ -69,22 +56,17 @@ function partnersOf(groups, entries, inScopes) {
     .flatMap(({ parts }) => parts.map(rangeOf))
 }
 
-/**
- * The hidden ones that new words replace: they overlap letters, and do not only stand beside them.
- *
- * @param {readonly Entry[]} hidden @param {readonly Entry[]} previous @param {readonly Part[][]} groups
- */
-function replaced(hidden, previous, groups) {
+/** The hidden ones that new words replace: they overlap letters, and do not only stand beside them. */
+function replaced(hidden: readonly Entry[], previous: readonly Entry[], groups: readonly Part[][]) {
   if (hidden.length === 0) return []
   const overlapping = overlapsIn(hidden)
   // The server has what is stored beside the hidden ones; it refuses all else in their ranges.
-  const isStored = (/** @type {readonly Part[]} */ parts) =>
+  const isStored = (parts: readonly Part[]) =>
     previous.some((entry) => entry.state === "stored" && isSame(entry.parts, parts))
   const changed = groups.filter((parts) => !isStored(parts))
-  const isOver = (/** @type {readonly Part[]} */ parts, /** @type {Entry} */ entry) =>
+  const isOver = (parts: readonly Part[], entry: Entry) =>
     entry.parts.some((other) => !isDeleted(other) && parts.some((part) => overlaps(rangeOf(part), rangeOf(other))))
   return new Set(changed.flatMap((parts) => overlapping(parts).filter((entry) => isOver(parts, entry))))
 }
 
-/** @param {Part} part */
-const isDeleted = ({ start, end, quote }) => start === end && quote !== ""
+const isDeleted = ({ start, end, quote }: Part) => start === end && quote !== ""

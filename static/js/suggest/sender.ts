@@ -1,10 +1,9 @@
-// @ts-check
 /**
  * Sends the reviewer's changes: soon after the last key, each second while typing goes on, and at once when the text
  * loses the focus or the page is left. One batch is on its way at a time.
  *
  * Without an answer the same batch is due again: the server answers a repeat with what it has. Without the seat the
- * changes wait in this browser (`unsent.js`).
+ * changes wait in this browser (`unsent.ts`).
  *
  * Fires `change` when the state does.
  */
@@ -13,16 +12,14 @@ import * as api from "../lib/api.js"
 import { relativeAt } from "../desk/positions.js"
 import { now } from "../lib/server_clock.js"
 import { Y } from "../lib/vendor.js"
-import { divided } from "./batches.js"
-import { gravest } from "./refusals.js"
-import { putSuggestions } from "./suggestions_api.js"
-
-/**
- * @typedef {import("./ledger.js").Batch} Batch
- * @typedef {import("./ledger.js").Result} Result
- * @typedef {import("./suggestions_api.js").PlacedBatch} PlacedBatch
- * @typedef {import("./parts.js").Part} Part
- */
+import { divided } from "./batches.ts"
+import type { Batch, Result } from "./ledger.ts"
+import type { Mirror } from "./mirror.ts"
+import type { OwnSuggestions } from "./own_suggestions.ts"
+import type { Part } from "./parts.ts"
+import { gravest, type Refusal } from "./refusals.ts"
+import type { Suggesting } from "./suggesting.ts"
+import { putSuggestions, type PlacedBatch } from "./suggestions_api.ts"
 
 /** After the last key, in ms. */
 const PAUSE = 400
@@ -33,16 +30,17 @@ const RETRY_DELAY = 2_000
 const RETRY_DELAY_MAX = 30_000
 
 export class Sender extends EventTarget {
-  /** @type {Date | null} */
-  savedAt = null
+  declare mirror: Mirror
+  declare own: OwnSuggestions
+  declare page: { link: string, maySend: () => boolean }
+  savedAt: Date | null = null
   /** Everything that was typed before this has an answer, in ms. */
   answeredTo = 0
-  /** Why something is not stored. @type {import("./refusals.js").Refusal | ""} */
-  refusal = ""
-  /** Why the server refused a suggestion when it was sent last. @type {Map<string, string>} */
-  #refused = new Map()
-  /** @type {Promise<void> | null} */
-  #sending = null
+  /** Why something is not stored. */
+  refusal: Refusal | "" = ""
+  /** Why the server refused a suggestion when it was sent last. */
+  #refused: Map<string, string> = new Map()
+  #sending: Promise<void> | null = null
   #timer = 0
   /** When the first unsent key was typed, in ms; 0: there is none. */
   #typedAt = 0
@@ -50,12 +48,7 @@ export class Sender extends EventTarget {
   /** The server refuses a batch before, in ms of `performance.now()`. */
   #refusedUntil = 0
 
-  /**
-   * @param {import("./mirror.js").Mirror} mirror
-   * @param {import("./own_suggestions.js").OwnSuggestions} own
-   * @param {{ link: string, maySend: () => boolean }} page
-   */
-  constructor(mirror, own, page) {
+  constructor(mirror: Mirror, own: OwnSuggestions, page: { link: string, maySend: () => boolean }) {
     super()
     this.mirror = mirror
     this.own = own
@@ -63,8 +56,7 @@ export class Sender extends EventTarget {
     own.isSending = () => this.#sending !== null
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     this.mirror.addEventListener("own", () => this.#typed(), { signal })
     // The base changed: a batch that was refused for its text may stand now.
     this.mirror.addEventListener("moved", () => this.own.model?.isDirty && this.#typed(), { signal })
@@ -83,8 +75,8 @@ export class Sender extends EventTarget {
     this.#sendLater(Math.max(Math.min(PAUSE, this.#typedAt + PAUSE_MAX - now()), 0))
   }
 
-  /** @param {number} after in ms */
-  #sendLater(after) {
+  /** @param after in ms */
+  #sendLater(after: number) {
     window.clearTimeout(this.#timer)
     const wait = Math.max(after, this.#refusedUntil - performance.now())
     this.#timer = window.setTimeout(() => void this.send(), wait)
@@ -96,8 +88,8 @@ export class Sender extends EventTarget {
     if (this.own.model?.isDirty) void this.send()
   }
 
-  /** Sends what is unsent, now. @param {{ leaves?: boolean }} [options] `leaves`: the request outlives the page */
-  async send({ leaves = false } = {}) {
+  /** Sends what is unsent, now. @param options `leaves`: the request outlives the page */
+  async send({ leaves = false }: { leaves?: boolean } = {}) {
     await this.#sending
     const { model } = this.own
     if (!model?.isDirty || !this.page.maySend() || this.#sending) return this.#sending ?? undefined
@@ -111,8 +103,7 @@ export class Sender extends EventTarget {
     this.dispatchEvent(new Event("change"))
   }
 
-  /** @param {import("./suggesting.js").Suggesting} model @param {boolean} leaves */
-  async #sendAll(model, leaves) {
+  async #sendAll(model: Suggesting, leaves: boolean) {
     try {
       for (let batch = model.collect(); !isEmpty(batch); batch = model.collect()) {
         const collectedAt = now()
@@ -129,8 +120,7 @@ export class Sender extends EventTarget {
     }
   }
 
-  /** @param {Result[]} results */
-  #answered(results) {
+  #answered(results: Result[]) {
     const refused = results.filter(({ state }) => state === "refused").map(({ reason = "" }) => reason)
     for (const { id, state, reason = "" } of results) {
       if (state === "refused") this.#refused.set(id, reason)
@@ -157,8 +147,7 @@ export class Sender extends EventTarget {
     this.refusal = gravest(this.#refused.values())
   }
 
-  /** @param {unknown} error */
-  #failed(error) {
+  #failed(error: unknown) {
     if (error instanceof api.Problem && error.status === 507) this.refusal = "storage"
     const wait = error instanceof api.Problem ? error.retryAfter : 0
     this.#refusedUntil = performance.now() + wait
@@ -166,13 +155,12 @@ export class Sender extends EventTarget {
     this.#retryDelay = Math.min(this.#retryDelay * 2, RETRY_DELAY_MAX)
   }
 
-  /** Offsets are those of this moment. @param {Batch} batch @returns {PlacedBatch} */
-  #placedBatch({ put, withdraw }) {
+  /** Offsets are those of this moment. */
+  #placedBatch({ put, withdraw }: Batch): PlacedBatch {
     return { put: put.map(({ parts, ...item }) => ({ ...item, parts: parts.map((part) => this.placed(part)) })), withdraw }
   }
 
-  /** @param {PlacedBatch} batch @param {boolean} leaves @returns {Promise<Result[]>} */
-  async #post(batch, leaves) {
+  async #post(batch: PlacedBatch, leaves: boolean): Promise<Result[]> {
     try {
       return await putSuggestions(this.page.link, batch, { keepalive: leaves })
     } catch (error) {
@@ -183,14 +171,14 @@ export class Sender extends EventTarget {
     return [...(await this.#post(halves[0], leaves)), ...(await this.#post(halves[1], leaves))]
   }
 
-  /** A part with relative positions, which follow the edits that are on the wire. @param {Part} part */
-  placed({ start, end, quote, text }) {
+  /** A part with relative positions, which follow the edits that are on the wire. */
+  placed({ start, end, quote, text }: Part) {
     if (quote === "") return { at: this.#position(start, 0), text }
     return { start: this.#position(start, 0), end: this.#position(end, -1), quote, text }
   }
 
-  /** @param {number} at of the base @param {0 | -1} side */
-  #position(at, side) {
+  /** @param at of the base */
+  #position(at: number, side: 0 | -1) {
     const { text } = this.mirror
     const shared = Math.min(this.mirror.base.toShared(at, side), text.length)
     const bytes = Y.encodeRelativePosition(relativeAt(text, shared, side))
@@ -198,5 +186,4 @@ export class Sender extends EventTarget {
   }
 }
 
-/** @param {Batch} batch */
-const isEmpty = ({ put, withdraw }) => put.length + withdraw.length === 0
+const isEmpty = ({ put, withdraw }: Batch) => put.length + withdraw.length === 0

@@ -1,20 +1,21 @@
-// @ts-check
 /**
  * The reviewer's own suggestions between three sides: the text of the editor, the list of reviews, and the server.
  *
- * The model (`suggesting.js`) knows which suggestions stand in the text. This module gives it what the server decided,
+ * The model (`suggesting.ts`) knows which suggestions stand in the text. This module gives it what the server decided,
  * deleted, took back or moved, and what came of another page. A suggestion that cannot stand in the text is drawn as on
  * the writer's page.
  *
  * Fires `change` when the set of suggestions in the text changes.
  */
 
-import { Suggesting } from "./suggesting.js"
+import type { ChangeSet } from "@codemirror/state"
+import type { Review } from "../lib/api.js"
+import { Suggesting } from "./suggesting.ts"
 import { isSuggestion, olderFirst } from "../reviews/parts.js"
+import type { Reviews } from "../reviews/reviews.js"
 import { isWhole } from "../reviews/spots.js"
-import { isElsewhere, isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.js"
-
-/** @typedef {import("../lib/api.js").Review} Review */
+import type { Mirror } from "./mirror.ts"
+import { isElsewhere, isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.ts"
 
 const WITHDRAWN = "withdrawn"
 /** After a change of the base a suggestion that did not stand is tried again, in ms. */
@@ -29,29 +30,28 @@ function newId() {
 }
 
 export class OwnSuggestions extends EventTarget {
-  /** @type {Suggesting | null} */
-  model = null
+  declare mirror: Mirror
+  declare reviews: Reviews
+  model: Suggesting | null = null
   /** Whether an answer of the server is on its way, which events may overtake. */
   isSending = () => false
-  /** The state of each review of the list that the model has; `WITHDRAWN`: this page withdrew it. @type {Map<string, string>} */
-  #given = new Map()
-  /** The version of each suggestion that was renewed. @type {Map<string, number>} */
-  #renewed = new Map()
-  /** The suggestions of this moment. @type {Set<string> | null} */
-  #ids = null
+  /** The state of each review of the list that the model has; `WITHDRAWN`: this page withdrew it. */
+  #given: Map<string, string> = new Map()
+  /** The version of each suggestion that was renewed. */
+  #renewed: Map<string, number> = new Map()
+  /** The suggestions of this moment. */
+  #ids: Set<string> | null = null
   #isDue = false
   #timer = 0
   #arrivalTimer = 0
 
-  /** @param {import("./mirror.js").Mirror} mirror @param {import("../reviews/reviews.js").Reviews} reviews */
-  constructor(mirror, reviews) {
+  constructor(mirror: Mirror, reviews: Reviews) {
     super()
     this.mirror = mirror
     this.reviews = reviews
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     this.reviews.addEventListener("change", () => this.syncSoon(), { signal })
     // The server found a suggestion again in the state that the model has.
     this.reviews.addEventListener("change", () => this.#retrySoon(), { signal })
@@ -63,8 +63,8 @@ export class OwnSuggestions extends EventTarget {
     window.clearTimeout(this.#arrivalTimer)
   }
 
-  /** Whether the text contains the words of a suggestion. @param {string} id */
-  isInView(id) {
+  /** Whether the text contains the words of a suggestion. */
+  isInView(id: string) {
     if (this.#ids === null) {
       // Asked for each of many reviews, one after the other.
       queueMicrotask(() => (this.#ids = null))
@@ -73,19 +73,19 @@ export class OwnSuggestions extends EventTarget {
     return this.#ids.has(id)
   }
 
-  /** The suggestion at a position of the editor. @param {number} at */
-  idAt(at) {
+  /** The suggestion at a position of the editor. */
+  idAt(at: number) {
     return this.model?.at(at)?.id ?? null
   }
 
-  /** Takes a suggestion back. @param {string} id */
-  remove(id) {
+  /** Takes a suggestion back. */
+  remove(id: string) {
     this.mirror.change((model) => this.#changed([model.remove(id)]))
     this.dispatchEvent(new Event("change"))
   }
 
-  /** The server deleted a suggestion that this page withdrew. @param {string} id */
-  withdrew(id) {
+  /** The server deleted a suggestion that this page withdrew. */
+  withdrew(id: string) {
     this.#given.set(id, WITHDRAWN)
   }
 
@@ -109,7 +109,7 @@ export class OwnSuggestions extends EventTarget {
   /** A suggestion that did not stand in the text before a change may stand now, also one that the server did not find. */
   #retrySoon() {
     window.clearTimeout(this.#timer)
-    const isHere = (/** @type {Review} */ { id }) => !this.isInView(id) && this.#given.get(id) !== WITHDRAWN && isWhole(this.#spots(id))
+    const isHere = ({ id }: Review) => !this.isInView(id) && this.#given.get(id) !== WITHDRAWN && isWhole(this.#spots(id))
     const here = this.model ? this.#own.filter(isHere) : []
     if (here.length === 0) return
     this.#timer = window.setTimeout(() => {
@@ -118,8 +118,8 @@ export class OwnSuggestions extends EventTarget {
     }, RETRY_DELAY)
   }
 
-  /** The spots of a suggestion in the base. @param {string} id */
-  #spots(id) {
+  /** The spots of a suggestion in the base. */
+  #spots(id: string) {
     return this.reviews.editor.marked.passages.get(id)?.spots ?? []
   }
 
@@ -135,8 +135,8 @@ export class OwnSuggestions extends EventTarget {
     return open.sort((one, other) => olderFirst({ id: one.id, since: one.created_at }, { id: other.id, since: other.created_at }))
   }
 
-  /** Whether neither the server nor this page found a position: the writer may undo a deletion that the server read. @param {Review} review */
-  #isLost(review) {
+  /** Whether neither the server nor this page found a position: the writer may undo a deletion that the server read. */
+  #isLost(review: Review) {
     return isOrphaned(review) && !isWhole(this.#spots(review.id))
   }
 
@@ -154,8 +154,7 @@ export class OwnSuggestions extends EventTarget {
     this.dispatchEvent(new Event("change"))
   }
 
-  /** @param {import("@codemirror/state").ChangeSet[]} edits */
-  #changed(edits) {
+  #changed(edits: ChangeSet[]) {
     this.#ids = null
     return edits
   }
@@ -169,8 +168,8 @@ export class OwnSuggestions extends EventTarget {
     this.dispatchEvent(new Event("change"))
   }
 
-  /** The edits of the view for suggestions that are closed, deleted or without a spot. @param {Suggesting} model */
-  #closed(model) {
+  /** The edits of the view for suggestions that are closed, deleted or without a spot. */
+  #closed(model: Suggesting) {
     const listed = new Set([...this.#given.keys(), ...model.suggestions.map(({ id }) => id)])
     return [...listed].flatMap((id) => {
       const review = this.reviews.get(id)
@@ -184,8 +183,8 @@ export class OwnSuggestions extends EventTarget {
     })
   }
 
-  /** The edits of the view for suggestions that are new, newer, or open again. @param {Suggesting} model */
-  #opened(model) {
+  /** The edits of the view for suggestions that are new, newer, or open again. */
+  #opened(model: Suggesting) {
     return this.#open.flatMap((review) => {
       const given = this.#given.get(review.id)
       if (given === WITHDRAWN || given === stampOf(review)) return []
@@ -197,10 +196,8 @@ export class OwnSuggestions extends EventTarget {
   /**
    * A passage that came back has other letters for the server than for this page, and a gap whose letters are gone may have
    * another position: each version is renewed once.
-   *
-   * @param {Suggesting} model
    */
-  #renew(model) {
+  #renew(model: Suggesting) {
     for (const suggestion of model.suggestions) {
       const { id, version } = suggestion
       const review = this.reviews.get(id)
@@ -210,11 +207,10 @@ export class OwnSuggestions extends EventTarget {
     }
   }
 
-  /** @param {Review} review */
-  #give(review) {
+  #give(review: Review) {
     this.#given.set(review.id, stampOf(review))
   }
 }
 
-/** The state of a review that the model has. @param {Review} review */
-const stampOf = (review) => `${review.version} ${isPinned(review)} ${review.parts.map(({ anchor }) => anchor.state).join(" ")}`
+/** The state of a review that the model has. */
+const stampOf = (review: Review) => `${review.version} ${isPinned(review)} ${review.parts.map(({ anchor }) => anchor.state).join(" ")}`

@@ -1,14 +1,14 @@
-// @ts-check
 /** The drawing of a change on the reviewer's page: pure, tested with `node --test`. */
 
-/**
- * @typedef {import("./entries.js").Suggestion} Suggestion
- * @typedef {import("../reviews/word_diff.js").Range} Range
- * @typedef {import("../reviews/word_diff.js").HunkPosition} HunkPosition
- * @typedef {{ id: string, start: number, end: number, isAtRest?: boolean }} Spot of a part in the base; at rest the server has it as it is
- * @typedef {Record<"base" | "view", Pick<import("../lib/vendor.js").Text, "sliceString">>} Texts
- * @typedef {HunkPosition & { id: string | null }} Change drawn as one: `old` in the base and `new` in the view
- */
+import type { Text } from "../lib/vendor.js"
+import type { HunkPosition, Range } from "../reviews/word_diff.js"
+import type { Progress, Suggestion } from "./entries.ts"
+
+/** Of a part in the base; at rest the server has it as it is. */
+type Spot = { id: string, start: number, end: number, isAtRest?: boolean }
+type Texts = Record<"base" | "view", Pick<Text, "sliceString">>
+/** Drawn as one: `old` in the base and `new` in the view. */
+type Change = HunkPosition & { id: string | null }
 
 /** Letters of an alphabet. A syllable of Hangul, a Han sign and a Kana are read one by one. */
 const LETTERS = /(?:(?!\p{Script=Hangul}|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana})[\p{L}\p{N}\p{M}'’])+/u
@@ -25,23 +25,20 @@ const SHOWN = 160
 /**
  * Old words as they stand in the text. A line break is shown by its sign; one at an end breaks no line, since what
  * stands beside it is on the same line now.
- *
- * @param {string} text
  */
-export function foldedText(text) {
+export function foldedText(text: string) {
   const isLong = FOLDED_FROM < text.length
   // A half of a pair would be shown as a sign of its own.
   const end = /[\uD800-\uDBFF]/.test(text[SHOWN - 1] ?? "") ? SHOWN - 1 : SHOWN
   const shown = isLong ? text.slice(0, end).trimEnd() : text
   const [, head = "", middle = "", tail = ""] = /^(\n*)(.*?)(\n*)$/s.exec(shown) ?? []
-  const signs = (/** @type {string} */ breaks) => breaks.replaceAll("\n", "¶")
+  const signs = (breaks: string) => breaks.replaceAll("\n", "¶")
   return `${signs(head)}${middle.replaceAll("\n", "¶\n")}${signs(tail)}${isLong ? " …" : ""}`
 }
 
-/** The parts of suggestions that meet a range of the base, in order. @param {readonly (Suggestion & Partial<import("./entries.js").Progress>)[]} suggestions @param {Range} range */
-export function partsNear(suggestions, { from, to }) {
-  /** @type {Spot[]} */
-  const spots = []
+/** The parts of suggestions that meet a range of the base, in order. */
+export function partsNear(suggestions: readonly (Suggestion & Partial<Progress>)[], { from, to }: Range) {
+  const spots: Spot[] = []
   for (const { id, parts, state, isTouched } of suggestions) {
     const isAtRest = state === "stored" && !isTouched
     for (const { start, end } of parts) if (start <= to && from <= end) spots.push({ id, start, end, isAtRest })
@@ -49,8 +46,8 @@ export function partsNear(suggestions, { from, to }) {
   return spots.sort((one, other) => one.start - other.start || one.end - other.end)
 }
 
-/** The part at a position of the base, its edges included. @param {readonly Spot[]} spots in order @param {number} at */
-export function partAt(spots, at) {
+/** The part at a position of the base, its edges included. @param spots in order */
+export function partAt(spots: readonly Spot[], at: number) {
   let [low, high] = [0, spots.length]
   while (low < high) {
     const middle = (low + high) >> 1
@@ -66,14 +63,13 @@ export function partAt(spots, at) {
  * where several did. Letters of both texts in turn are hard to read, and so is a half of a word in an alphabet. Once the
  * server has a part, its words are whole in every script.
  *
- * @param {readonly HunkPosition[]} hunks in order @param {readonly Spot[]} spots in order @param {Texts} texts
- * @returns {Change[]}
+ * @param hunks in order
+ * @param spots in order
  */
-export function drawnChanges(hunks, spots, texts) {
-  /** @type {Change[]} */
-  const drawn = []
-  /** The part of the last one. @type {Spot | undefined} */
-  let before
+export function drawnChanges(hunks: readonly HunkPosition[], spots: readonly Spot[], texts: Texts): Change[] {
+  const drawn: Change[] = []
+  /** The part of the last one. */
+  let before: Spot | undefined
   for (const hunk of hunks) {
     const spot = partAt(spots, hunk.old.from)
     const last = drawn.at(-1)
@@ -97,8 +93,8 @@ export function drawnChanges(hunks, spots, texts) {
   return drawn
 }
 
-/** Widens a replacement, and at rest each change, to whole words. @param {Change} change @param {Range} range of the base @param {boolean} isAtRest @param {Texts} texts */
-function widen({ old, new: fresh }, { from, to }, isAtRest, { base, view }) {
+/** Widens a replacement, and at rest each change, to whole words. @param range of the base */
+function widen({ old, new: fresh }: Change, { from, to }: Range, isAtRest: boolean, { base, view }: Texts) {
   const isReplaced = old.from < old.to && fresh.from < fresh.to
   if (!isReplaced && !isAtRest) return
   const words = [base.sliceString(old.from, old.to), view.sliceString(fresh.from, fresh.to)]
@@ -111,5 +107,4 @@ function widen({ old, new: fresh }, { from, to }, isAtRest, { base, view }) {
   fresh.to += right
 }
 
-/** @param {RegExp} pattern @param {string} text */
-const lengthOf = (pattern, text) => pattern.exec(text)?.[0].length ?? 0
+const lengthOf = (pattern: RegExp, text: string) => pattern.exec(text)?.[0].length ?? 0

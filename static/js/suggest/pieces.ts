@@ -1,36 +1,40 @@
-// @ts-check
 /**
  * The own changes in the reviewer's text: new words are text with a mark, old ones stand struck behind them.
  *
  * A widget has side 1, or it would end a composition before it. Up to the line of a composition the drawing of before
- * moves along (`desk/composing.js`), and the rest of the text is drawn anew.
+ * moves along (`desk/composing.ts`), and the rest of the text is drawn anew.
  */
 
+import type { Range, Text } from "@codemirror/state"
+import type { ViewUpdate } from "@codemirror/view"
 import { el } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import { now } from "../lib/server_clock.js"
 import { Decoration, EditorView, ViewPlugin, WidgetType } from "../lib/vendor.js"
 import { marked } from "../reviews/highlights.js"
 import { shownView } from "../reviews/text_view.js"
-import { drawnChanges, foldedText, partsNear } from "./drawn_text.js"
-import { overlaid, overlayOf } from "./view_state.js"
+import { drawnChanges, foldedText, partsNear } from "./drawn_text.ts"
+import type { Suggestion } from "./entries.ts"
+import { overlaid, overlayOf } from "./view_state.ts"
 
-/**
- * @typedef {import("./entries.js").Suggestion} Suggestion
- * @typedef {import("@codemirror/state").Range<Decoration>} Drawn
- *
- * @typedef {object} Own
- * @property {() => readonly Suggestion[]} suggestions
- * @property {(view: number) => string | null} idAt the suggestion at a position
- * @property {(id: string) => void} press
- */
+type Drawn = Range<Decoration>
+
+interface Own {
+  suggestions: () => readonly Suggestion[]
+  idAt: (view: number) => string | null // the suggestion at a position
+  press: (id: string) => void
+}
 
 /** The editor needs a moment to read the result of a composition, in ms. */
 const COMPOSED_PAUSE = 60
 
 class OldWords extends WidgetType {
-  /** @param {string} text @param {string} style @param {string | null} id */
-  constructor(text, style, id) {
+  declare text: string
+  declare style: string
+  declare id: string | null
+  declare folded
+
+  constructor(text: string, style: string, id: string | null) {
     super()
     this.text = text
     this.style = style
@@ -38,51 +42,45 @@ class OldWords extends WidgetType {
     this.folded = foldedText(text)
   }
 
-  /** @override @param {OldWords} other */
-  eq({ text, style, id }) {
+  override eq({ text, style, id }: OldWords) {
     return text === this.text && style === this.style && id === this.id
   }
 
-  /** @override */
-  get lineBreaks() {
+  override get lineBreaks() {
     return this.folded.split("\n").length - 1
   }
 
-  /** @override */
-  toDOM() {
+  override toDOM() {
     const given = { class: this.style, "aria-hidden": "true", "data-review": this.id ?? undefined }
     const words = el("del", { ...given, text: this.folded })
     if (this.folded.endsWith("…")) words.title = t("suggesting.folded", { count: number(this.text.length) })
     return words
   }
 
-  /** A press on the old words is one on the text. @override */
-  ignoreEvent() {
+  /** A press on the old words is one on the text. */
+  override ignoreEvent() {
     return false
   }
 }
 
 class NewBreak extends WidgetType {
-  /** @override */
-  eq() {
+  override eq() {
     return true
   }
 
-  /** @override */
-  toDOM() {
+  override toDOM() {
     return el("span", { class: "passage-break", "aria-hidden": "true", text: "¶" })
   }
 
-  /** @override */
-  ignoreEvent() {
+  override ignoreEvent() {
     return false
   }
 }
 
 const newBreak = Decoration.widget({ widget: new NewBreak(), side: 1 })
 
-/** @param {EditorView} view @param {Own} own @returns {Drawn[]} in the order of the text */
-function draw({ state, viewport }, { suggestions }) {
+/** @returns in the order of the text */
+function draw({ state, viewport }: EditorView, { suggestions }: Own): Drawn[] {
   if (state.field(shownView) !== "shown") return []
   const overlay = state.field(overlayOf)
   const { active } = state.field(marked)
@@ -90,11 +88,9 @@ function draw({ state, viewport }, { suggestions }) {
   const spots = partsNear(suggestions(), overlay.rangeToBase(viewport))
   return drawnChanges(near, spots, overlay).flatMap(({ id, old, new: { from, to } }) => {
     const style = id !== null && id === active ? " passage-active" : ""
-    /** @type {Drawn[]} */
-    const drawn = []
+    const drawn: Drawn[] = []
     if (from < to) {
-      /** @type {Record<string, string>} */
-      const attributes = id === null ? {} : { "data-review": id, "aria-details": `comment-${id}` }
+      const attributes: Record<string, string> = id === null ? {} : { "data-review": id, "aria-details": `comment-${id}` }
       const mark = Decoration.mark({ tagName: "ins", class: `passage passage-new${style}`, attributes, inclusiveEnd: true })
       drawn.push(mark.range(from, to), ...breaksIn(state.doc, { from, to }))
     }
@@ -106,30 +102,28 @@ function draw({ state, viewport }, { suggestions }) {
   })
 }
 
-/** @param {import("@codemirror/state").Text} text @param {{ from: number, to: number }} range */
-function breaksIn(text, { from, to }) {
+function breaksIn(text: Text, { from, to }: { from: number, to: number }) {
   const drawn = []
   for (let line = text.lineAt(from); line.to < to; line = text.line(line.number + 1)) drawn.push(newBreak.range(line.to))
   return drawn
 }
 
-/** @param {Own} own */
-export function ownPieces(own) {
+export function ownPieces(own: Own) {
   class Drawing {
+    declare view: EditorView
+    declare decorations
     /** The line of a composition waits for its end. */
     stale = false
     timer = 0
     /** When the last composition ended, in ms. */
     composedAt = 0
 
-    /** @param {EditorView} view */
-    constructor(view) {
+    constructor(view: EditorView) {
       this.view = view
       this.decorations = Decoration.set(draw(view, own), true)
     }
 
-    /** @param {import("@codemirror/view").ViewUpdate} update */
-    update({ view, state, startState, changes, docChanged, viewportChanged, transactions }) {
+    update({ view, state, startState, changes, docChanged, viewportChanged, transactions }: ViewUpdate) {
       const isOther = startState.field(marked).active !== state.field(marked).active || startState.field(shownView) !== state.field(shownView)
       const isGiven = transactions.some((transaction) => transaction.annotation(overlaid))
       if (!docChanged && !viewportChanged && !isOther && !isGiven && !this.stale) return
@@ -141,7 +135,7 @@ export function ownPieces(own) {
         return
       }
       const { to: end } = state.doc.lineAt(state.selection.main.head)
-      const isBehind = (/** @type {number} */ from) => end < from
+      const isBehind = (from: number) => end < from
       this.decorations = this.decorations.map(changes).update({ filter: (from) => !isBehind(from), add: next.filter(({ from }) => isBehind(from)), sort: true })
     }
 

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The switch between suggesting and reading, on the reviewer's page. Owns one element.
  *
@@ -8,28 +7,30 @@
 
 import { announce } from "../lib/announce.js"
 import { byId, drawWith, el } from "../lib/dom.js"
-import { t } from "../lib/i18n.js"
+import { t, type Sentence } from "../lib/i18n.js"
+import type { Store } from "../store.js"
 
-/** @typedef {"suggesting" | "reading"} Mode */
+type Mode = "suggesting" | "reading"
 
-/** @type {readonly Mode[]} */
-const MODES = ["suggesting", "reading"]
+const MODES: readonly Mode[] = ["suggesting", "reading"]
 
 export class ModeSwitch {
-  /** @param {import("../store.js").Store} store */
-  constructor(store) {
+  declare store: Store
+  declare element
+  declare inputs
+
+  constructor(store: Store) {
     this.store = store
     this.element = byId("mode", HTMLFieldSetElement)
     this.inputs = MODES.map((value) => el("input", { type: "radio", name: "mode", value }))
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     const choices = this.inputs.map((input, at) => el("label", {}, input, el("span", { "data-t": `mode.${MODES[at]}` })))
     const name = el("legend", { class: "hidden", "data-t": "mode.name" })
     this.element.replaceChildren(name, ...choices)
     this.element.addEventListener("change", ({ target }) => {
-      if (target instanceof HTMLInputElement) this.#choose(/** @type {Mode} */ (target.value))
+      if (target instanceof HTMLInputElement) this.#choose(target.value as Mode)
     }, { signal })
     const isTouch = window.matchMedia("(pointer: coarse)").matches
     this.store.change({ mode: isTouch ? "reading" : "suggesting" })
@@ -37,8 +38,8 @@ export class ModeSwitch {
     drawWith([this.store], () => this.#draw(), signal)
   }
 
-  /** In a narrow window the switch stands in the foot: the bar has no room. @param {AbortSignal} signal */
-  #placed(signal) {
+  /** In a narrow window the switch stands in the foot: the bar has no room. */
+  #placed(signal: AbortSignal) {
     const narrow = window.matchMedia("(max-width: 899px)")
     const mark = document.createComment("")
     this.element.before(mark)
@@ -52,8 +53,7 @@ export class ModeSwitch {
     if (!this.element.hidden) this.#choose(this.store.state.mode === "reading" ? "suggesting" : "reading")
   }
 
-  /** @param {Mode} mode */
-  #choose(mode) {
+  #choose(mode: Mode) {
     this.store.change({ mode })
     announce(t(`mode.${mode}.on`))
   }
@@ -64,6 +64,6 @@ export class ModeSwitch {
     for (const input of this.inputs) input.checked = input.value === mode
     const [name] = this.element.children
     if (name) name.textContent = t("mode.name")
-    for (const label of this.element.querySelectorAll("span")) label.textContent = t(/** @type {import("../lib/i18n.js").Sentence} */ (label.dataset.t))
+    for (const label of this.element.querySelectorAll("span")) label.textContent = t(label.dataset.t as Sentence)
   }
 }

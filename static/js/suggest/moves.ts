@@ -1,7 +1,6 @@
-// @ts-check
 /** Moves: a passage that was taken out in one position and put in at another is one suggestion of two parts. */
 
-/** @typedef {import("./parts.js").Part} Part */
+import type { Part } from "./parts.ts"
 
 /** Shorter passages also occur by chance, in UTF-16 units. */
 const MOVE_MIN = 20
@@ -9,10 +8,8 @@ const MOVE_MIN = 20
 /**
  * The moved passage of a suggestion that only takes out or only puts in; `null` for all others.
  * The spaces around it may differ: a paragraph that moves to the end leaves its line break behind.
- *
- * @param {readonly Part[]} parts
  */
-export function passageOf(parts) {
+export function passageOf(parts: readonly Part[]) {
   const [part, second] = parts
   if (!part || second || (part.quote !== "" && part.text !== "")) return null
   const passage = `${part.quote}${part.text}`.trim()
@@ -22,11 +19,10 @@ export function passageOf(parts) {
 /**
  * Joins a deletion and an insertion of the same passage, where each occurs once.
  *
- * @param {readonly Part[][]} groups @returns {Part[][]} in the order of their first parts
+ * @returns in the order of their first parts
  */
-export function joinMoves(groups) {
-  /** @type {Map<string, { taken: Part[][], put: Part[][] }>} */
-  const byPassage = new Map()
+export function joinMoves(groups: readonly Part[][]): Part[][] {
+  const byPassage: Map<string, { taken: Part[][], put: Part[][] }> = new Map()
   for (const group of groups) {
     const passage = passageOf(group)
     if (passage === null) continue
@@ -35,8 +31,7 @@ export function joinMoves(groups) {
     if (group[0]?.text === "") found.taken.push(group)
     else found.put.push(group)
   }
-  /** @type {Map<Part[], Part[]>} */
-  const partners = new Map()
+  const partners: Map<Part[], Part[]> = new Map()
   for (const { taken, put } of byPassage.values()) {
     const [from, to] = [taken[0], put[0]]
     if (!from || !to || taken.length !== 1 || put.length !== 1) continue

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Which of the suggestions in a paragraph is which, after the paragraph was cut anew.
  *
@@ -9,35 +8,32 @@
  * - **I4** A suggestion with the same words in the same ranges is untouched, and keeps its version.
  */
 
-import { divided } from "./limits.js"
-import { byOffset } from "./parts.js"
-import { meets, shares } from "./ranges.js"
+import { divided } from "./limits.ts"
+import { byOffset, type Part } from "./parts.ts"
+import { meets, shares } from "./ranges.ts"
+
+/** One with a remark or replies is pinned. */
+type Previous = { id: string, parts: readonly Part[], pinned: boolean }
+/** A suggestion to put; those of a longer one share a group. */
+type Cut = { id: string, parts: Part[], group?: string }
 
 /**
- * @typedef {import("./parts.js").Part} Part
- * @typedef {{ id: string, parts: readonly Part[], pinned: boolean }} Previous one with a remark or replies is pinned
- * @typedef {{ id: string, parts: Part[], group?: string }} Cut a suggestion to put; those of a longer one share a group
+ * @param previous the oldest first
+ * @param groups in the order of the text
  */
-
-/**
- * @template {Previous} T
- * @param {readonly T[]} previous the oldest first
- * @param {readonly Part[][]} groups in the order of the text
- * @param {() => string} newId
- * @returns {{ put: Cut[], withdraw: T[], untouched: T[] }}
- */
-export function identify(previous, groups, newId) {
+export function identify<T extends Previous>(
+  previous: readonly T[],
+  groups: readonly Part[][],
+  newId: () => string,
+): { put: Cut[], withdraw: T[], untouched: T[] } {
   const inOrder = [...previous.filter(({ pinned }) => pinned), ...previous.filter(({ pinned }) => !pinned)]
   const rank = new Map(inOrder.map((one, index) => [one, index]))
   const overlapping = overlapsIn(inOrder)
   const free = new Set(inOrder)
-  /** @type {Cut[]} */
-  const put = []
-  /** @type {T[]} */
-  const untouched = []
+  const put: Cut[] = []
+  const untouched: T[] = []
   for (const pieces of groups.map(divided)) {
-    /** @type {string | undefined} */
-    let group
+    let group: string | undefined
     for (const parts of pieces) {
       const candidates = overlapping(parts).filter((one) => free.has(one))
       const [found] = candidates.sort((one, other) => (rank.get(one) ?? 0) - (rank.get(other) ?? 0))
@@ -54,18 +50,13 @@ export function identify(previous, groups, newId) {
 /**
  * Finds the suggestions with a part that meets one of some others; a gap also meets a quote that it touches.
  * The parts of all the suggestions of an author are disjoint, so their ends are in the order of their starts.
- *
- * @template {{ parts: readonly Part[] }} T
- * @param {readonly T[]} suggestions
- * @returns {(parts: readonly Part[]) => T[]}
  */
-export function overlapsIn(suggestions) {
+export function overlapsIn<T extends { parts: readonly Part[] }>(suggestions: readonly T[]): (parts: readonly Part[]) => T[] {
   const inOrder = suggestions
     .flatMap((owner) => owner.parts.map((part) => ({ owner, part })))
     .sort((one, other) => byOffset(one.part, other.part))
   return (parts) => {
-    /** @type {Set<T>} */
-    const found = new Set()
+    const found: Set<T> = new Set()
     for (const part of parts) {
       let [low, high] = [0, inOrder.length]
       while (low < high) {
@@ -83,23 +74,18 @@ export function overlapsIn(suggestions) {
   }
 }
 
-/** @param {Part} one @param {Part} other */
-const doMeet = (one, other) =>
+const doMeet = (one: Part, other: Part) =>
   isGap(one) || isGap(other) ? meets(rangeOf(one), rangeOf(other)) : shares(rangeOf(one), rangeOf(other))
 
-/** @param {Part} part */
-export const rangeOf = ({ start, end }) => ({ from: start, to: end })
+export const rangeOf = ({ start, end }: Part) => ({ from: start, to: end })
 
-/** @param {Part} part */
-const isGap = ({ start, end }) => start === end
+const isGap = ({ start, end }: Part) => start === end
 
-/** @param {readonly Part[]} ones @param {readonly Part[]} others */
-export const isSame = (ones, others) =>
+export const isSame = (ones: readonly Part[], others: readonly Part[]) =>
   ones.length === others.length &&
   ones.every((one, index) => {
     const other = others[index]
     return one.start === other?.start && one.end === other.end && hasSameWords(one, other)
   })
 
-/** @param {Part} one @param {Part | undefined} other */
-export const hasSameWords = (one, other) => one.quote === other?.quote && one.text === other.text
+export const hasSameWords = (one: Part, other: Part | undefined) => one.quote === other?.quote && one.text === other.text

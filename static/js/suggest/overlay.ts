@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The overlay: the reviewer's changes of the writer's text.
  *
@@ -10,68 +9,63 @@
  * - **O3** A part that goes into the base leaves the view as it is, letter for letter.
  */
 
-import { ChangeSet } from "../lib/vendor.js"
-import { rangeOf } from "./identity.js"
-import { applied, byOffset, stands } from "./parts.js"
-import { isWithinOneOf, mappingOf, meets, meetsOneOf, newRangesOf, overlaps, shiftWhole, united } from "./ranges.js"
-import { replacedIn, specsWithin, tidy } from "./tidy.js"
-import { isWordBreak } from "./words.js"
+import { ChangeSet, type Text } from "../lib/vendor.js"
+import type { HunkPosition, Range } from "../reviews/word_diff.js"
+import { rangeOf } from "./identity.ts"
+import { applied, byOffset, stands, type Part } from "./parts.ts"
+import { isWithinOneOf, mappingOf, meets, meetsOneOf, newRangesOf, overlaps, shiftWhole, united, type Mapping } from "./ranges.ts"
+import { replacedIn, specsWithin, tidy } from "./tidy.ts"
+import { isWordBreak } from "./words.ts"
 
-/**
- * @typedef {import("../lib/vendor.js").Text} Text
- * @typedef {import("../reviews/word_diff.js").HunkPosition} HunkPosition
- * @typedef {import("../reviews/word_diff.js").Range} Range
- * @typedef {import("./parts.js").Part} Part
- * @typedef {{ overlay: Overlay, edit: ChangeSet }} Step the new overlay and the edit of the view that leads to it
- * @typedef {{ kind: "inserted", from: number, to: number, base: number }
- *   | { kind: "deleted", at: number, base: Range, text: string }} Piece in offsets of the view, but for `base`
- */
+/** The new overlay and the edit of the view that leads to it. */
+export type Step = { overlay: Overlay, edit: ChangeSet }
+/** In offsets of the view, but for `base`. */
+type Piece = { kind: "inserted", from: number, to: number, base: number }
+  | { kind: "deleted", at: number, base: Range, text: string }
 
 export class Overlay {
-  /** @type {HunkPosition[] | null} */
-  #hunks = null
-  /** The last own edit, with the overlay after it. @type {Step | null} */
-  #next = null
-  /** @type {import("./ranges.js").Mapping | null} */
-  #mapping = null
+  declare base: Text
+  declare view: Text
+  declare changes: ChangeSet
+  #hunks: HunkPosition[] | null = null
+  /** The last own edit, with the overlay after it. */
+  #next: Step | null = null
+  #mapping: Mapping | null = null
 
-  /** @param {Text} base @param {Text} view @param {ChangeSet} changes */
-  constructor(base, view, changes) {
+  constructor(base: Text, view: Text, changes: ChangeSet) {
     this.base = base
     this.view = view
     this.changes = changes
   }
 
-  /** @param {Text} base */
-  static plain(base) {
+  static plain(base: Text) {
     return new Overlay(base, base, ChangeSet.empty(base.length))
   }
 
-  /** The changes, in order; `old` in the base and `new` in the view. @returns {readonly HunkPosition[]} */
-  get hunks() {
+  /** The changes, in order; `old` in the base and `new` in the view. */
+  get hunks(): readonly HunkPosition[] {
     if (this.#hunks) return this.#hunks
-    /** @type {HunkPosition[]} */
-    const found = []
+    const found: HunkPosition[] = []
     this.changes.iterChangedRanges((from, to, newFrom, newTo) => {
       found.push({ old: { from, to }, new: { from: newFrom, to: newTo } })
     })
     return (this.#hunks = found)
   }
 
-  /** The reviewer's edit. The editor and the model both follow it, and share the result. @param {ChangeSet} edit of the view @returns {Overlay} */
-  own(edit) {
+  /** The reviewer's edit. The editor and the model both follow it, and share the result. @param edit of the view */
+  own(edit: ChangeSet): Overlay {
     if (this.#next?.edit !== edit) this.#next = { edit, overlay: this.#after(this.base, edit, this.changes.compose(edit)) }
     return this.#next.overlay
   }
 
-  /** The writer's edit (O2). @param {ChangeSet} edit of the base @returns {Step} */
-  written(edit) {
+  /** The writer's edit (O2). @param edit of the base */
+  written(edit: ChangeSet): Step {
     const viewEdit = edit.map(this.changes, true)
     return { overlay: this.#after(edit.apply(this.base), viewEdit, this.changes.map(edit)), edit: viewEdit }
   }
 
-  /** An edit puts parts into the base that the view has already (O3). @param {ChangeSet} edit of the base @param {readonly Part[]} parts */
-  accepted(edit, parts) {
+  /** An edit puts parts into the base that the view has already (O3). @param edit of the base */
+  accepted(edit: ChangeSet, parts: readonly Part[]) {
     const changes = edit.invert(this.base).compose(this.changes)
     const map = mappingOf(edit)
     const ranges = parts.map(({ start, end }) => shiftWhole({ from: start, to: end }, map))
@@ -81,9 +75,9 @@ export class Overlay {
   /**
    * Whether parts may enter: each stands, and no change meets it but one of other suggestions that only touches it.
    *
-   * @param {readonly Part[]} parts @param {readonly Part[]} others of the suggestions in the view
+   * @param others of the suggestions in the view
    */
-  mayPut(parts, others = []) {
+  mayPut(parts: readonly Part[], others: readonly Part[] = []) {
     const inOrder = [...parts].sort(byOffset)
     const ranges = others.map(rangeOf)
     const isOther = isWithinOneOf(united(ranges))
@@ -95,9 +89,9 @@ export class Overlay {
     })
   }
 
-  /** Parts enter, which `mayPut` allows: a gap before the changes of others that begin there. @param {readonly Part[]} parts @returns {Step} */
-  put(parts) {
-    const change = (/** @type {Overlay} */ overlay, /** @type {boolean} */ isGap) =>
+  /** Parts enter, which `mayPut` allows: a gap before the changes of others that begin there. */
+  put(parts: readonly Part[]): Step {
+    const change = (overlay: Overlay, isGap: boolean) =>
       overlay.#with(applied(this.base, parts.filter(({ start, end }) => (start === end) === isGap)).map(overlay.changes, isGap), [])
     const quotes = change(this, false)
     const gaps = change(quotes.overlay, true)
@@ -107,10 +101,8 @@ export class Overlay {
   /**
    * Parts leave, and the view has their quotes again. The words that the reviewer typed beside a part since stay;
    * a part with words inside it stays whole.
-   *
-   * @param {readonly Part[]} parts @returns {Step}
    */
-  takeOut(parts) {
+  takeOut(parts: readonly Part[]): Step {
     const specs = joinedParts(parts).flatMap(({ start, end, quote, text }) => {
       const outer = this.outerRange({ from: start, to: end })
       const offset = offsetOf(this.view.sliceString(outer.from, outer.to), text)
@@ -119,38 +111,37 @@ export class Overlay {
     return this.#with(ChangeSet.of(specs, this.view.length), parts.map(({ start, end }) => ({ from: start, to: end })))
   }
 
-  /** Parts leave that stand beside what the writer made of their words, in a change of the view. @param {readonly Part[]} parts @returns {Step} */
-  takeOutBeside(parts) {
-    const near = (/** @type {Part} */ part) => this.hunks.filter(({ old }) => meets(rangeOf(part), old))
+  /** Parts leave that stand beside what the writer made of their words, in a change of the view. */
+  takeOutBeside(parts: readonly Part[]): Step {
+    const near = (part: Part) => this.hunks.filter(({ old }) => meets(rangeOf(part), old))
     return this.takeOut(parts.flatMap((part) => near(part).map(({ old }) => ({ ...this.partOf(old), text: part.text }))))
   }
 
-  /** Whether the view has the texts of parts in their ranges. @param {readonly Part[]} parts */
-  has(parts) {
+  /** Whether the view has the texts of parts in their ranges. */
+  has(parts: readonly Part[]) {
     return joinedParts(parts).every((part) => this.#says(part))
   }
 
-  /** The ranges of the base in which it, or the view, is not what some parts say, which are disjoint. @param {readonly Part[]} parts @returns {Range[]} */
-  unlike(parts) {
+  /** The ranges of the base in which it, or the view, is not what some parts say, which are disjoint. */
+  unlike(parts: readonly Part[]): Range[] {
     const joined = joinedParts(parts)
     const isListed = isWithinOneOf(joined.map(rangeOf))
     return [...joined.filter((part) => !stands(this.base, part) || !this.#says(part)).map(rangeOf), ...this.hunks.flatMap(({ old }) => (isListed(old) ? [] : [old]))]
   }
 
-  /** @param {Part} part */
-  #says(part) {
+  #says(part: Part) {
     const { from, to } = this.outerRange(rangeOf(part))
     return to - from === part.text.length && this.view.sliceString(from, to) === part.text
   }
 
-  /** The change of a range of the base as it is. @param {Range} range @returns {Part} */
-  partOf({ from: start, to: end }) {
+  /** The change of a range of the base as it is. */
+  partOf({ from: start, to: end }: Range): Part {
     const { from, to } = this.outerRange({ from: start, to: end })
     return { start, end, quote: this.base.sliceString(start, end), text: this.view.sliceString(from, to) }
   }
 
-  /** The view has the text of the base again, in disjoint ranges of the base. @param {readonly Range[]} ranges @returns {Step} */
-  revert(ranges) {
+  /** The view has the text of the base again, in disjoint ranges of the base. */
+  revert(ranges: readonly Range[]): Step {
     const specs = ranges.flatMap((range) => {
       const { from, to } = this.outerRange(range)
       return specsWithin(from, this.view.sliceString(from, to), this.base.sliceString(range.from, range.to))
@@ -158,35 +149,35 @@ export class Overlay {
     return this.#with(ChangeSet.of(specs, this.view.length), ranges)
   }
 
-  /** The same view, with the changes of parts in place of all changes in some paragraphs. @param {readonly Range[]} scopes in order @param {readonly Part[]} parts */
-  recut(scopes, parts) {
+  /** The same view, with the changes of parts in place of all changes in some paragraphs. @param scopes in order */
+  recut(scopes: readonly Range[], parts: readonly Part[]) {
     const specs = parts.flatMap(({ start, quote, text }) => specsWithin(start, quote, text))
     return new Overlay(this.base, this.view, replacedIn(this.changes, scopes, specs))
   }
 
-  /** The offset in the base; inside an insertion, its gap. @param {number} at in the view @param {-1 | 1} [side] */
-  toBase(at, side = 1) {
+  /** The offset in the base; inside an insertion, its gap. @param at in the view */
+  toBase(at: number, side: -1 | 1 = 1) {
     return this.changes.invertedDesc.mapPos(at, side)
   }
 
-  /** @param {number} at in the base @param {-1 | 1} [side] */
-  toView(at, side = 1) {
+  /** @param at in the base */
+  toView(at: number, side: -1 | 1 = 1) {
     return this.changes.mapPos(at, side)
   }
 
-  /** A range of the view in the base; empty where it has no letter of the base. @param {Range} range @returns {Range} */
-  rangeToBase(range) {
+  /** A range of the view in the base; empty where it has no letter of the base. */
+  rangeToBase(range: Range): Range {
     const inverted = this.changes.invertedDesc
     return ordered(inverted.mapPos(range.from, 1), inverted.mapPos(range.to, -1))
   }
 
-  /** A range of the base in the view, without insertions at its ends. @param {Range} range @returns {Range} */
-  rangeToView(range) {
+  /** A range of the base in the view, without insertions at its ends. */
+  rangeToView(range: Range): Range {
     return ordered(this.toView(range.from, 1), this.toView(range.to, -1))
   }
 
-  /** A range of the base in the view, with insertions at its ends. @param {Range} range @returns {Range} */
-  outerRange(range) {
+  /** A range of the base in the view, with insertions at its ends. */
+  outerRange(range: Range): Range {
     this.#mapping ??= mappingOf(this.changes)
     return shiftWhole(range, this.#mapping)
   }
@@ -194,26 +185,25 @@ export class Overlay {
   /**
    * The letters that differ, in the order of the view: new ones before the old ones that they replace.
    *
-   * @param {Range} [range] of the view @returns {Piece[]}
+   * @param range of the view
    */
-  pieces(range = { from: 0, to: this.view.length }) {
+  pieces(range: Range = { from: 0, to: this.view.length }): Piece[] {
     return this.hunks.filter((hunk) => meets(range, hunk.new)).flatMap(({ old, new: { from, to } }) => {
-      /** @type {Piece[]} */
-      const found = []
+      const found: Piece[] = []
       if (from < to) found.push({ kind: "inserted", from, to, base: old.from })
       if (old.from < old.to) found.push({ kind: "deleted", at: to, base: old, text: this.base.sliceString(old.from, old.to) })
       return found
     })
   }
 
-  /** @param {Text} base @param {ChangeSet} edit of the view @param {ChangeSet} changes those that both edits lead to */
-  #after(base, edit, changes) {
+  /** @param edit of the view @param changes those that both edits lead to */
+  #after(base: Text, edit: ChangeSet, changes: ChangeSet) {
     const view = edit.apply(this.view)
     return new Overlay(base, view, tidy(changes, base, view, meetsOneOf(newRangesOf(edit))))
   }
 
-  /** The same texts, with the finest changes in some ranges, as a reload reads them. @param {readonly Range[]} ranges of the base */
-  compared(ranges) {
+  /** The same texts, with the finest changes in some ranges, as a reload reads them. @param ranges of the base */
+  compared(ranges: readonly Range[]) {
     if (ranges.length === 0) return this
     const isTouched = meetsOneOf(united(ranges))
     const regions = united([...ranges, ...this.hunks.flatMap(({ old }) => (isTouched(old) ? [old] : []))])
@@ -224,19 +214,17 @@ export class Overlay {
     return new Overlay(this.base, this.view, replacedIn(this.changes, regions, specs))
   }
 
-  /** @param {ChangeSet} edit of the view @param {readonly Range[]} ranges of the base in which fewer changes remain @returns {Step} */
-  #with(edit, ranges) {
+  /** @param edit of the view @param ranges of the base in which fewer changes remain */
+  #with(edit: ChangeSet, ranges: readonly Range[]): Step {
     return { overlay: edit.empty ? this : this.own(edit).compared(ranges), edit }
   }
 }
 
-/** @param {number} from @param {number} to @returns {Range} */
-const ordered = (from, to) => (from <= to ? { from, to } : { from: to, to })
+const ordered = (from: number, to: number): Range => (from <= to ? { from, to } : { from: to, to })
 
-/** Parts that touch, as those of an insertion that is too long for one, are one. @param {readonly Part[]} parts */
-function joinedParts(parts) {
-  /** @type {Part[]} */
-  const found = []
+/** Parts that touch, as those of an insertion that is too long for one, are one. */
+function joinedParts(parts: readonly Part[]) {
+  const found: Part[] = []
   for (const part of [...parts].sort(byOffset)) {
     const last = found.at(-1)
     if (last && part.start <= last.end) {
@@ -248,8 +236,8 @@ function joinedParts(parts) {
   return found
 }
 
-/** Where a text has the words of a part, at one of its ends. @param {string} now @param {string} text @returns {number | null} */
-function offsetOf(now, text) {
+/** Where a text has the words of a part, at one of its ends. */
+function offsetOf(now: string, text: string): number | null {
   if (now === text) return 0
   if (text === "") return null
   if (now.startsWith(text) && isWordBreak(now, text.length)) return 0

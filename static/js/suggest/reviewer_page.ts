@@ -1,37 +1,42 @@
-// @ts-check
 /**
  * The reviewer's page: makes its parts and connects them to the desk. The page of a writer does not load them.
  *
- * `mirror.js` has the text, `own_suggestions.js` the suggestions in it, `sender.js` the way to the server and
- * `unsent.js` what has not arrived there.
+ * `mirror.ts` has the text, `own_suggestions.ts` the suggestions in it, `sender.ts` the way to the server and
+ * `unsent.ts` what has not arrived there.
  */
 
+import type { Editor } from "../desk/editor.js"
 import { showToast } from "../lib/announce.js"
 import { byId } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { preference, setPreference } from "../lib/preferences.js"
 import { mayType } from "../desk/policy.js"
 import { now } from "../lib/server_clock.js"
-import { Mirror } from "./mirror.js"
-import { ModeSwitch } from "./mode_switch.js"
-import { Offered } from "./offered.js"
-import { OwnSuggestions } from "./own_suggestions.js"
-import { originalText } from "./original_text.js"
-import { ownPieces } from "./pieces.js"
-import { entering, placedParts, textsOf } from "./recovery.js"
-import { MENDED } from "./refusals.js"
-import { Sender } from "./sender.js"
-import { Unsent } from "./unsent.js"
+import type { Y } from "../lib/vendor.js"
+import type { ReviewActions } from "../reviews/actions.js"
+import type { Margin } from "../reviews/margin.js"
+import type { Reviews } from "../reviews/reviews.js"
+import type { Arrival } from "../seat/entry.ts"
+import type { Store } from "../store.js"
+import { Mirror } from "./mirror.ts"
+import { ModeSwitch } from "./mode_switch.ts"
+import { Offered, type Offer } from "./offered.ts"
+import { OwnSuggestions } from "./own_suggestions.ts"
+import { originalText } from "./original_text.ts"
+import { ownPieces } from "./pieces.ts"
+import { entering, placedParts, textsOf } from "./recovery.ts"
+import { MENDED } from "./refusals.ts"
+import { Sender } from "./sender.ts"
+import { Unsent, type RetainedSuggestion, type Row } from "./unsent.ts"
 
-/**
- * @typedef {import("./unsent.js").Row} Row
- * @typedef {object} Desk the parts of the desk that it works with
- * @property {import("../store.js").Store} store
- * @property {import("../desk/editor.js").Editor} editor
- * @property {import("../reviews/reviews.js").Reviews} reviews
- * @property {import("../reviews/margin.js").Margin} margin
- * @property {import("../reviews/actions.js").ReviewActions} actions
- */
+/** The parts of the desk that it works with. */
+interface Desk {
+  store: Store
+  editor: Editor
+  reviews: Reviews
+  margin: Margin
+  actions: ReviewActions
+}
 
 /** After how long a change counts as not saved, in ms. */
 const SLOW = 5_000
@@ -43,8 +48,15 @@ const TICK = 1_000
 const INTRODUCED = "suggesting.known"
 
 export class ReviewerPage {
-  /** @type {Desk | null} */
-  #desk = null
+  declare store: Store
+  declare mode: ModeSwitch
+  declare mirror: Mirror
+  declare page
+  declare own: OwnSuggestions | null
+  declare sender: Sender | null
+  declare unsent: Unsent
+  declare offered: Offered
+  #desk: Desk | null = null
   /** Since when something is unsent, in ms; 0: nothing is. */
   #since = 0
   #tick = 0
@@ -55,8 +67,7 @@ export class ReviewerPage {
   /** Whether the user typed what is unsent. What follows from the writer's edits is the work of the page with the seat. */
   #hasTyped = false
 
-  /** @param {import("../lib/vendor.js").Y.Text} text @param {import("../store.js").Store} store @param {import("../seat/entry.ts").Arrival} arrival */
-  constructor(text, store, { me, link }) {
+  constructor(text: Y.Text, store: Store, { me, link }: Arrival) {
     this.store = store
     this.mode = new ModeSwitch(store)
     this.mirror = new Mirror(text, (review) => this.own?.isInView(review) ?? false)
@@ -67,9 +78,7 @@ export class ReviewerPage {
     })
     this.mirror.extensions.push(drawn, originalText)
     this.page = { user: me.id, document: link.document_id, link: link.id, client: text.doc?.clientID ?? 0, title: () => store.state.link?.title ?? "" }
-    /** @type {OwnSuggestions | null} */
     this.own = null
-    /** @type {Sender | null} */
     this.sender = null
     this.unsent = new Unsent(this.page)
     this.offered = new Offered(byId("recovered-drafts"), {
@@ -78,16 +87,14 @@ export class ReviewerPage {
     })
   }
 
-  /** @param {Desk} desk */
-  join(desk) {
+  join(desk: Desk) {
     this.#desk = desk
     this.own = new OwnSuggestions(this.mirror, desk.reviews)
     this.sender = new Sender(this.mirror, this.own, { link: this.page.link, maySend: () => this.store.seated })
     desk.actions.typed = this
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     const { own, sender } = this
     const editor = this.#desk?.editor
     if (!own || !sender || !editor) return
@@ -143,19 +150,19 @@ export class ReviewerPage {
     await this.unsent.drop({ ...this.page, title: "", at: 0, isLost: false, put: [], withdraw: [] })
   }
 
-  /** Whether the text contains the words of a suggestion. @param {string} review */
-  isInView(review) {
+  /** Whether the text contains the words of a suggestion. */
+  isInView(review: string) {
     return this.own?.isInView(review) ?? false
   }
 
-  /** The suggestion whose new words are selected, if nothing else is. @param {{ from: number, to: number }} selection */
-  suggestionIn({ from, to }) {
+  /** The suggestion whose new words are selected, if nothing else is. */
+  suggestionIn({ from, to }: { from: number, to: number }) {
     const isNew = this.mirror.overlay.pieces({ from, to }).some((piece) => piece.kind === "inserted" && piece.from <= from && to <= piece.to)
     return isNew ? (this.own?.idAt(from) ?? null) : null
   }
 
-  /** The author takes a suggestion back. @param {string} review */
-  async remove(review) {
+  /** The author takes a suggestion back. */
+  async remove(review: string) {
     const { parts = [] } = this.own?.model?.suggestions.find(({ id }) => id === review) ?? {}
     const retained = { id: "", version: null, parts: parts.flatMap((part) => this.sender?.placed(part) ?? []) }
     this.own?.remove(review)
@@ -169,8 +176,8 @@ export class ReviewerPage {
     }
   }
 
-  /** Puts words in at the caret, if they may be typed. @param {string} words */
-  insert(words) {
+  /** Puts words in at the caret, if they may be typed. */
+  insert(words: string) {
     const view = this.#desk?.editor.view
     if (!view || view.state.readOnly) return false
     view.dispatch(view.state.replaceSelection(words), { scrollIntoView: true, userEvent: "input.paste" })
@@ -193,7 +200,7 @@ export class ReviewerPage {
 
   /** The card of the words at the caret becomes the active one once the server has them. */
   #activate() {
-    const { editor, margin, actions, reviews } = /** @type {Desk} */ (this.#desk)
+    const { editor, margin, actions, reviews } = this.#desk as Desk
     const { from, to } = editor.selection
     if (margin.active !== null || actions.isDrafting || !editor.view.hasFocus || from !== to) return
     const id = this.own?.idAt(from)
@@ -227,12 +234,11 @@ export class ReviewerPage {
     if (!isSame) this.store.change({ saving: { ...before, count, since, savedAt, slow, refusing } })
   }
 
-  /** Puts the suggestions of closed pages into the text. @param {Row[]} rows */
-  async #enter(rows) {
+  /** Puts the suggestions of closed pages into the text. */
+  async #enter(rows: Row[]) {
     const { model } = this.own ?? {}
     if (!model || rows.length === 0) return
-    /** @type {import("./offered.js").Offer[]} */
-    const left = []
+    const left: Offer[] = []
     for (const row of rows) {
       const failed = row.put.filter((retained) => !this.#entered(retained))
       for (const id of row.withdraw) if (model.stateOf(id)) this.own?.remove(id)
@@ -247,12 +253,11 @@ export class ReviewerPage {
     this.offered.add(left)
   }
 
-  /** @param {import("./unsent.js").Kept} retained */
-  #entered(retained) {
+  #entered(retained: RetainedSuggestion) {
     const { model } = this.own ?? {}
     const parts = placedParts(this.mirror.text, retained)
     if (!parts || !model) return false
-    const isSame = (/** @type {{ id: string }} */ { id }) => id === retained.id
+    const isSame = ({ id }: { id: string }) => id === retained.id
     const listed = model.suggestions.filter(isSame).flatMap((suggestion) => suggestion.parts)
     const others = model.suggestions.filter((suggestion) => !isSame(suggestion)).flatMap((suggestion) => suggestion.parts)
     let isIn = false

@@ -1,8 +1,7 @@
-// @ts-check
 /**
  * Whether a word, or a grapheme, ends at an offset of a text.
  *
- * The words are those of `wordsOf` in `word_diff.js`. A segmenter that reads a whole text takes a
+ * The words are those of `wordsOf` in `word_diff.ts`. A segmenter that reads a whole text takes a
  * millisecond for a thousand letters, so these functions read only the letters around the offset.
  */
 
@@ -15,8 +14,7 @@ const PLAIN = /^[\n -~ぁ-ゖァ-ヺ一-鿿가-힣]$/
 /** A grapheme of more units than this may be cut; flags and families of emoji have at most 14. */
 const WINDOW = 256
 
-/** @param {string} text @param {number} at */
-export function isWordBreak(text, at) {
+export function isWordBreak(text: string, at: number) {
   if (at <= 0 || text.length <= at) return true
   const sides = graphemesAround(text, at)
   if (!sides) return false
@@ -24,15 +22,10 @@ export function isWordBreak(text, at) {
   return kind === "single" || kind !== kindOf(sides[1])
 }
 
-/** @param {string} text @param {number} at */
-export const isGraphemeBreak = (text, at) => at <= 0 || text.length <= at || graphemesAround(text, at) !== null
+export const isGraphemeBreak = (text: string, at: number) => at <= 0 || text.length <= at || graphemesAround(text, at) !== null
 
-/**
- * The end of a grapheme before the offset and the grapheme behind it; `null` where it lies inside of one.
- *
- * @param {string} text @param {number} at @returns {[string, string] | null}
- */
-function graphemesAround(text, at) {
+/** The end of a grapheme before the offset and the grapheme behind it; `null` where it lies inside of one. */
+function graphemesAround(text: string, at: number): [string, string] | null {
   const [before, after] = [text.charAt(at - 1), text.charAt(at)]
   if (PLAIN.test(before) && PLAIN.test(after)) return [before, after]
   let from = at - 1

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The original on the reviewer's page: the writer's text drawn over the view, read-only, and copied as it is shown. The
  * text of the editor stays the view, so the undo history and the caret outlive it.
@@ -7,38 +6,35 @@
 import { el } from "../lib/dom.js"
 import { Decoration, EditorState, EditorView, Prec, WidgetType } from "../lib/vendor.js"
 import { shownView } from "../reviews/text_view.js"
-import { overlayOf } from "./view_state.js"
+import type { Overlay } from "./overlay.ts"
+import { overlayOf } from "./view_state.ts"
 
 class OriginalWords extends WidgetType {
-  /** @param {string} text */
-  constructor(text) {
+  declare text: string
+
+  constructor(text: string) {
     super()
     this.text = text
   }
 
-  /** @override @param {OriginalWords} other */
-  eq({ text }) {
+  override eq({ text }: OriginalWords) {
     return text === this.text
   }
 
-  /** @override */
-  get lineBreaks() {
+  override get lineBreaks() {
     return this.text.split("\n").length - 1
   }
 
-  /** @override */
-  toDOM() {
+  override toDOM() {
     return el("span", { text: this.text })
   }
 
-  /** @override */
-  ignoreEvent() {
+  override ignoreEvent() {
     return false
   }
 }
 
-/** @param {import("./overlay.js").Overlay} overlay */
-function drawn(overlay) {
+function drawn(overlay: Overlay) {
   const ranges = overlay.hunks.map(({ old, new: { from, to } }) => {
     const words = overlay.base.sliceString(old.from, old.to)
     const widget = new OriginalWords(words)
@@ -48,7 +44,7 @@ function drawn(overlay) {
   return Decoration.set(ranges, true)
 }
 
-const isOriginal = (/** @type {import("@codemirror/state").EditorState} */ state) => state.field(shownView) === "original"
+const isOriginal = (state: import("@codemirror/state").EditorState) => state.field(shownView) === "original"
 
 export const originalText = [
   // Not by a plugin: a replacement may join lines.

@@ -1,26 +1,24 @@
-// @ts-check
 /**
  * The reviewer's binding of the editor to the shared text: the editor follows it, and no edit goes the other way.
  *
- * - **M1** The text of the editor is the view of its overlay in each state (`view_state.js`).
+ * - **M1** The text of the editor is the view of its overlay in each state (`view_state.ts`).
  * - **M2** The model lacks the edits of a running composition, and these alone. So nothing of a composition is sent.
  * - **M3** A change that touches the line of a composition waits for its end and a moment more, and so does each change
  *   after it: base, overlay and view stay together at the older state. A composition that lasts is not waited for.
  */
 
+import type { ViewUpdate } from "@codemirror/view"
 import { AtRest } from "../desk/at_rest.js"
 import { base } from "../desk/base_text.js"
 import { differenceOf } from "../desk/difference.js"
+import type { Binding } from "../desk/shared_editing.js"
 import { now } from "../lib/server_clock.js"
-import { ChangeSet, EditorView, history, keymap, redo, Transaction, undo } from "../lib/vendor.js"
-import { Overlay } from "./overlay.js"
-import { baseUnder, overlaid, overlayOf } from "./view_state.js"
+import { ChangeSet, EditorView, history, keymap, redo, Transaction, undo, type Y } from "../lib/vendor.js"
+import { Overlay } from "./overlay.ts"
+import type { Suggesting } from "./suggesting.ts"
+import { baseUnder, overlaid, overlayOf } from "./view_state.ts"
 
-/**
- * @typedef {import("./suggesting.js").Suggesting} Suggesting
- * @typedef {import("../lib/vendor.js").Y.Text} YText
- * @typedef {import("../desk/shared_editing.js").Binding} Binding
- */
+type YText = Y.Text
 
 /** The editor needs a moment to read the result of a composition, in ms. */
 const COMPOSED_PAUSE = 60
@@ -37,35 +35,32 @@ const keys = [
 /**
  * Fires `own` after an edit of the reviewer that the model has, `moved` after each change of the base or of the view
  * by the page.
- *
- * @implements {Binding}
  */
-export class Mirror extends EventTarget {
+export class Mirror extends EventTarget implements Binding {
+  declare text: YText
+  declare base
+  declare extensions
   steps = { undo: 0, redo: 0 }
-  /** @type {Suggesting | null} */
-  #model = null
-  /** @type {EditorView | null} */
-  #view = null
+  #model: Suggesting | null = null
+  #view: EditorView | null = null
   /** Whether the base is a copy of the server's text in place of the shared one. */
   isServed = false
-  /** Changes of the base that wait for the end of a composition. @type {ChangeSet | null} */
-  #queued = null
-  /** The edits of the running composition, over the view of the model. @type {ChangeSet | null} */
-  #composing = null
-  /** Whether these are only the deletion of a selection so far (`composing.js`). */
+  /** Changes of the base that wait for the end of a composition. */
+  #queued: ChangeSet | null = null
+  /** The edits of the running composition, over the view of the model. */
+  #composing: ChangeSet | null = null
+  /** Whether these are only the deletion of a selection so far (`composing.ts`). */
   #replaces = false
-  /** Calls that wait for its end. @type {(() => void)[]} */
-  #waiting = []
+  /** Calls that wait for its end. */
+  #waiting: (() => void)[] = []
   #timer = 0
   /** When the last composition ended, in ms. */
   #composedAt = 0
   /** Since when anything waits, in ms. */
   #waitsSince = 0
-  /** @type {AtRest | null} */
-  #rest = null
+  #rest: AtRest | null = null
 
-  /** @param {YText} text @param {(review: string) => boolean} isInView */
-  constructor(text, isInView) {
+  constructor(text: YText, isInView: (review: string) => boolean) {
     super()
     this.text = text
     this.base = baseUnder({
@@ -83,8 +78,7 @@ export class Mirror extends EventTarget {
     ]
   }
 
-  /** @param {EditorView} view @param {() => void} [mended] */
-  attach(view, mended = () => {}) {
+  attach(view: EditorView, mended: () => void = () => {}) {
     this.#view = view
     this.#rest = new AtRest(() => this.#mend(), mended)
     this.text.observe(this.#observe)
@@ -98,20 +92,19 @@ export class Mirror extends EventTarget {
 
   endStep() {}
 
-  /** Makes an edit one step of the undo history. @param {() => void} act @returns {() => void} undoes it, if it is still the last */
-  asOneStep(act) {
+  /** Makes an edit one step of the undo history. @returns undoes it, if it is still the last */
+  asOneStep(act: () => void): () => void {
     act()
     const { doc } = this.view.state
     return () => void (doc === this.view.state.doc && undo(this.view))
   }
 
-  /** @param {Transaction} change */
-  isRemote(change) {
+  isRemote(change: Transaction) {
     return change.annotation(overlaid) !== undefined
   }
 
   get view() {
-    return /** @type {EditorView} */ (this.#view)
+    return this.#view as EditorView
   }
 
   get overlay() {
@@ -123,14 +116,14 @@ export class Mirror extends EventTarget {
     return this.#queued !== null
   }
 
-  /** Takes the model of the own suggestions: before that nothing can be typed. @param {Suggesting} model over the base of now */
-  begin(model) {
+  /** Takes the model of the own suggestions: before that nothing can be typed. @param model over the base of now */
+  begin(model: Suggesting) {
     this.#model = model
     this.#show(model.overlay.changes, model.overlay, null)
   }
 
-  /** The text as the server has it becomes the base. @param {string} served */
-  showServed(served) {
+  /** The text as the server has it becomes the base. */
+  showServed(served: string) {
     this.isServed = true
     this.#rebase(served)
   }
@@ -141,16 +134,14 @@ export class Mirror extends EventTarget {
     this.#rebase(this.text.toString())
   }
 
-  /** @param {string} next */
-  #rebase(next) {
+  #rebase(next: string) {
     const { base: now } = this.overlay
     const before = this.#queued ? this.#queued.apply(now) : now
     const changes = differenceOf(before.toString(), next)
     if (changes) this.#receive(ChangeSet.of(changes, before.length, "\n"))
   }
 
-  /** @param {import("../lib/vendor.js").Y.YTextEvent} event */
-  #observe = (event) => {
+  #observe = (event: Y.YTextEvent) => {
     const length = this.#queued?.newLength ?? this.overlay.base.length
     const changes = this.isServed ? null : changesOf(event.delta, length)
     this.isServed = false
@@ -159,8 +150,8 @@ export class Mirror extends EventTarget {
     else this.#rebase(this.text.toString())
   }
 
-  /** @param {ChangeSet} changes of the base */
-  #receive(changes) {
+  /** @param changes of the base */
+  #receive(changes: ChangeSet) {
     this.#queued = this.#queued ? this.#queued.compose(changes) : changes
     if (!this.#waits) this.#flush()
   }
@@ -182,8 +173,8 @@ export class Mirror extends EventTarget {
     return true
   }
 
-  /** The change of the editor's text that would follow from a change of the base. @param {ChangeSet} changes */
-  #edit(changes) {
+  /** The change of the editor's text that would follow from a change of the base. */
+  #edit(changes: ChangeSet) {
     if (!this.#model) return changes
     const edit = this.#model.viewEdit(changes)
     return this.#composing ? edit.map(this.#composing, true) : edit
@@ -203,8 +194,8 @@ export class Mirror extends EventTarget {
     this.#show(edit, this.#composing ? model.overlay.own(this.#composing) : model.overlay, changes)
   }
 
-  /** @param {ChangeSet} edit of the editor's text @param {Overlay} overlay @param {ChangeSet | null} changes of the base */
-  #show(edit, overlay, changes) {
+  /** @param edit of the editor's text @param changes of the base */
+  #show(edit: ChangeSet, overlay: Overlay, changes: ChangeSet | null) {
     this.view.dispatch({
       changes: edit,
       annotations: [overlaid.of({ overlay, changes }), Transaction.addToHistory.of(false)],
@@ -230,9 +221,9 @@ export class Mirror extends EventTarget {
   /**
    * Changes the model, and the view with it, outside of a composition: the change may come later.
    *
-   * @param {(model: Suggesting) => ChangeSet[]} change answers the edits of the view, one after the other
+   * @param change answers the edits of the view, one after the other
    */
-  change(change) {
+  change(change: (model: Suggesting) => ChangeSet[]) {
     this.whenCalm(() => {
       const model = this.#model
       if (!model) return
@@ -248,16 +239,16 @@ export class Mirror extends EventTarget {
     this.view.dispatch({ annotations: overlaid.of({ overlay: this.#model.overlay, changes: null }) })
   }
 
-  /** Edits the view as the reviewer does, but for the undo history. @param {(overlay: Overlay) => ChangeSet | null} edit */
-  recover(edit) {
+  /** Edits the view as the reviewer does, but for the undo history. */
+  recover(edit: (overlay: Overlay) => ChangeSet | null) {
     this.whenCalm(() => {
       const changes = this.#model && edit(this.#model.overlay)
       if (changes && !changes.empty) this.view.dispatch({ changes, annotations: Transaction.addToHistory.of(false) })
     })
   }
 
-  /** Acts now, or after the end of a running composition. @param {() => void} act */
-  whenCalm(act) {
+  /** Acts now, or after the end of a running composition. */
+  whenCalm(act: () => void) {
     if (!this.#composes && this.#waitsSince === 0) {
       this.#endComposing()
       return act()
@@ -278,8 +269,8 @@ export class Mirror extends EventTarget {
     this.#finishSoon(COMPOSED_PAUSE)
   }
 
-  /** @param {number} after in ms */
-  #finishSoon(after) {
+  /** @param after in ms */
+  #finishSoon(after: number) {
     window.clearTimeout(this.#timer)
     this.#timer = window.setTimeout(() => this.#finish(), after)
   }
@@ -307,8 +298,7 @@ export class Mirror extends EventTarget {
     this.dispatchEvent(new Event("own"))
   }
 
-  /** @param {import("@codemirror/view").ViewUpdate} update */
-  #updated({ transactions }) {
+  #updated({ transactions }: ViewUpdate) {
     const isBehind = !this.isServed && !this.#queued && this.overlay.base.length !== this.text.length
     if (transactions.some(({ docChanged }) => docChanged)) this.#rest?.changed(isBehind)
     for (const transaction of transactions) {
@@ -325,8 +315,8 @@ export class Mirror extends EventTarget {
   }
 }
 
-/** @param {import("../lib/vendor.js").Y.YTextEvent["delta"]} delta @param {number} length of the text before */
-function changesOf(delta, length) {
+/** @param length of the text before */
+function changesOf(delta: Y.YTextEvent["delta"], length: number) {
   const changes = []
   let at = 0
   for (const { insert, delete: removed = 0, retain = 0 } of delta) {

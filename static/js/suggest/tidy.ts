@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The smallest changes between two texts, for hunks that say more than what differs.
  *
@@ -8,30 +7,22 @@
  */
 
 import { ChangeSet, Text } from "../lib/vendor.js"
-import { wordHunks } from "../reviews/word_diff.js"
-import { meetsOneOf } from "./ranges.js"
-import { isGraphemeBreak, isWordBreak } from "./words.js"
+import { wordHunks, type HunkPosition, type Range } from "../reviews/word_diff.js"
+import { meetsOneOf } from "./ranges.ts"
+import { isGraphemeBreak, isWordBreak } from "./words.ts"
 
-/**
- * @typedef {import("../reviews/word_diff.js").HunkPosition} HunkPosition
- * @typedef {import("../reviews/word_diff.js").Range} Range
- * @typedef {{ from: number, to: number, insert: Text }} Spec
- * @typedef {(before: string, after: string) => HunkPosition[]} Compare
- */
+type Spec = { from: number, to: number, insert: Text }
 
 const ONE_WORD = /^[0-9A-Za-z가-힣]*$/
 
 /**
  * The same changes, without what a replacement has in common with the text that it replaces.
  *
- * @param {ChangeSet} changes
- * @param {Text} base
- * @param {Text} view
- * @param {(range: Range) => boolean} isTouched selects ranges of the view
+ * @param isTouched selects ranges of the view
  */
-export function tidy(changes, base, view, isTouched) {
-  /** @type {Map<number, HunkPosition | null>} what remains of a hunk, by its start */
-  const finer = new Map()
+export function tidy(changes: ChangeSet, base: Text, view: Text, isTouched: (range: Range) => boolean) {
+  /** The remains of a hunk, by its start. */
+  const finer: Map<number, HunkPosition | null> = new Map()
   changes.iterChangedRanges((from, to, newFrom, newTo) => {
     if (from === to || newFrom === newTo || !isTouched({ from: newFrom, to: newTo })) return
     const [hunk = null] = trimmed(base.sliceString(from, to), view.sliceString(newFrom, newTo))
@@ -39,8 +30,7 @@ export function tidy(changes, base, view, isTouched) {
   })
   // A key rarely makes a hunk finer, and a new change set costs more than the key.
   if (finer.size === 0) return changes
-  /** @type {Spec[]} */
-  const specs = []
+  const specs: Spec[] = []
   changes.iterChanges((from, to, _newFrom, _newTo, insert) => {
     const hunk = finer.get(from)
     if (hunk === undefined) specs.push({ from, to, insert })
@@ -52,9 +42,9 @@ export function tidy(changes, base, view, isTouched) {
 /**
  * Other changes in place of those that meet some ranges of the base.
  *
- * @param {ChangeSet} changes @param {readonly Range[]} inOrder the ranges @param {readonly Spec[]} specs
+ * @param inOrder the ranges
  */
-export function replacedIn(changes, inOrder, specs) {
+export function replacedIn(changes: ChangeSet, inOrder: readonly Range[], specs: readonly Spec[]) {
   const isReplaced = meetsOneOf(inOrder)
   const all = [...specs]
   changes.iterChanges((from, to, _newFrom, _newTo, insert) => {
@@ -63,27 +53,19 @@ export function replacedIn(changes, inOrder, specs) {
   return ChangeSet.of(all.sort((one, other) => one.from - other.from || one.to - other.to), changes.length)
 }
 
-/**
- * The finest changes that turn one text into another, the first of which stands at an offset.
- *
- * @param {number} at @param {string} before @param {string} after @returns {Spec[]}
- */
-export const specsWithin = (at, before, after) =>
+/** The finest changes that turn one text into another, the first of which stands at an offset. */
+export const specsWithin = (at: number, before: string, after: string): Spec[] =>
   within(before, after).map(({ old, new: fresh }) => ({
     from: at + old.from,
     to: at + old.to,
     insert: textOf(after.slice(fresh.from, fresh.to)),
   }))
 
-/** Only "\n" breaks a line: the editor counts as Yjs does. @param {string} text */
-export const textOf = (text) => Text.of(text.split("\n"))
+/** Only "\n" breaks a line: the editor counts as Yjs does. */
+export const textOf = (text: string) => Text.of(text.split("\n"))
 
-/**
- * The difference between the common ends of two texts, as one hunk. A hunk never ends inside a grapheme.
- *
- * @type {Compare}
- */
-export function trimmed(before, after) {
+/** The difference between the common ends of two texts, as one hunk. A hunk never ends inside a grapheme. */
+export function trimmed(before: string, after: string): HunkPosition[] {
   const shorter = Math.min(before.length, after.length)
   let head = 0
   while (head < shorter && before[head] === after[head]) head++
@@ -101,9 +83,11 @@ export function trimmed(before, after) {
  * Where a deletion or an insertion begins. `two ` in `one two three` could as well be `wo t`: of the ranges that
  * give the same texts, the function prefers one of whole words.
  *
- * @param {string} text with the letters that the other text does not have @param {number} last offset that gives the texts @param {number} length of the range
+ * @param text with the letters that the other text does not have
+ * @param last offset that gives the texts
+ * @param length of the range
  */
-function wordStart(text, last, length) {
+function wordStart(text: string, last: number, length: number) {
   for (let from = last; ; from--) {
     if (isWordBreak(text, from) && isWordBreak(text, from + length)) return from
     if (from === 0 || text[from - 1] !== text[from + length - 1]) return last
@@ -113,15 +97,12 @@ function wordStart(text, last, length) {
 /**
  * The differences word by word, trimmed to letters. Texts with as many paragraphs are compared paragraph by
  * paragraph, so a change of one never reaches into the next.
- *
- * @type {Compare}
  */
-export function within(before, after) {
+export function within(before: string, after: string): HunkPosition[] {
   if (before === "" || after === "") return trimmed(before, after)
   const [lines, newLines] = [before.split("\n"), after.split("\n")]
   if (lines.length !== newLines.length) return wordsWithin(before, after)
-  /** @type {HunkPosition[]} */
-  const found = []
+  const found: HunkPosition[] = []
   let [oldAt, newAt] = [0, 0]
   for (const [index, line] of lines.entries()) {
     const newLine = newLines[index] ?? ""
@@ -132,8 +113,7 @@ export function within(before, after) {
   return found
 }
 
-/** @type {Compare} */
-function wordsWithin(before, after) {
+function wordsWithin(before: string, after: string): HunkPosition[] {
   const found = trimmed(before, after)
   const [rough] = found
   if (!rough || rough.old.from === rough.old.to || rough.new.from === rough.new.to) return found
@@ -152,8 +132,7 @@ function wordsWithin(before, after) {
   return shifted(hunks, from, from)
 }
 
-/** @param {HunkPosition[]} hunks @param {number} oldBy @param {number} newBy @returns {HunkPosition[]} */
-export const shifted = (hunks, oldBy, newBy) =>
+export const shifted = (hunks: HunkPosition[], oldBy: number, newBy: number): HunkPosition[] =>
   hunks.map((hunk) => ({
     old: { from: hunk.old.from + oldBy, to: hunk.old.to + oldBy },
     new: { from: hunk.new.from + newBy, to: hunk.new.to + newBy },

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The own suggestions of the reviewer's page, and how much of them the server has.
  *
@@ -7,22 +6,17 @@
  * - **L3** A refusal causes no second request until the text, the version or the suggestion changes.
  */
 
-import { amend, copied, entryOf, hasWordsOf, readAgain, shiftEntry, touchesOneOf } from "./entries.js"
-import { rangeOf } from "./identity.js"
-import { united } from "./ranges.js"
+import type { Range } from "../reviews/word_diff.js"
+import { amend, copied, entryOf, hasWordsOf, readAgain, shiftEntry, touchesOneOf, type Entry, type Suggestion } from "./entries.ts"
+import { rangeOf } from "./identity.ts"
+import type { Overlay } from "./overlay.ts"
+import type { Part } from "./parts.ts"
+import type { Plan } from "./plan.ts"
+import { united, type Mapping } from "./ranges.ts"
 
-/**
- * @typedef {import("./entries.js").Entry} Entry
- * @typedef {import("./entries.js").Suggestion} Suggestion
- * @typedef {import("./overlay.js").Overlay} Overlay
- * @typedef {import("./parts.js").Part} Part
- * @typedef {import("./ranges.js").Mapping} Mapping
- * @typedef {import("../reviews/word_diff.js").Range} Range
- * @typedef {import("./plan.js").Plan} Plan
- * @typedef {{ id: string, version: number | null, parts: Part[], group?: string }} Put
- * @typedef {{ put: Put[], withdraw: { id: string, version: number }[] }} Batch
- * @typedef {{ id: string, state: "kept" | "withdrawn" | "refused", version?: number, reason?: string }} Result
- */
+type Put = { id: string, version: number | null, parts: Part[], group?: string }
+export type Batch = { put: Put[], withdraw: { id: string, version: number }[] }
+export type Result = { id: string, state: "kept" | "withdrawn" | "refused", version?: number, reason?: string }
 
 /** The server's limit of a batch. */
 const ITEMS_MAX = 200
@@ -30,16 +24,16 @@ const ITEMS_MAX = 200
 const FINAL = ["decided", "not-yours", "malformed"]
 
 export class Ledger {
-  /** Those in the view, the oldest first. @type {Entry[]} */
-  entries = []
-  /** Those that the server has and that do not fit into the view beside the others. @type {Entry[]} */
-  hidden = []
-  /** Those to withdraw: undone, merged, or in the text without a decision. @type {Map<string, Entry>} */
-  closing = new Map()
-  /** Accepted ones whose text has not arrived. @type {Entry[]} */
-  accepted = []
-  /** Ids that this page withdrew: an event about an earlier version may arrive later. @type {Set<string>} */
-  #withdrawn = new Set()
+  /** Those in the view, the oldest first. */
+  entries: Entry[] = []
+  /** Those that the server has and that do not fit into the view beside the others. */
+  hidden: Entry[] = []
+  /** Those to withdraw: undone, merged, or in the text without a decision. */
+  closing: Map<string, Entry> = new Map()
+  /** Accepted ones whose text has not arrived. */
+  accepted: Entry[] = []
+  /** Ids that this page withdrew: an event about an earlier version may arrive later. */
+  #withdrawn: Set<string> = new Set()
   #isSending = false
 
   get isSending() {
@@ -47,66 +41,61 @@ export class Ledger {
   }
 
   get isDue() {
-    const isDue = (/** @type {Entry} */ { state, isOutdated }) => state === "due" || isOutdated
+    const isDue = ({ state, isOutdated }: Entry) => state === "due" || isOutdated
     return this.entries.some(isDue) || 0 < this.#toWithdraw().length
   }
 
-  /** @param {string} id */
-  find(id) {
+  find(id: string) {
     return this.entries.find((entry) => entry.id === id)
   }
 
-  /** Removes suggestions from the view's list. @param {ReadonlySet<Entry>} removed */
-  remove(removed) {
+  /** Removes suggestions from the view's list. */
+  remove(removed: ReadonlySet<Entry>) {
     this.entries = this.entries.filter((entry) => !removed.has(entry))
   }
 
-  /** Removes a suggestion, in the view or not. @param {string} id @returns {Entry | undefined} */
-  take(id) {
-    const isOther = (/** @type {Entry} */ entry) => entry.id !== id
+  /** Removes a suggestion, in the view or not. */
+  take(id: string): Entry | undefined {
+    const isOther = (entry: Entry) => entry.id !== id
     const found = [...this.entries, ...this.hidden].find((entry) => !isOther(entry))
     this.entries = this.entries.filter(isOther)
     this.hidden = this.hidden.filter(isOther)
     return found
   }
 
-  /** A hidden suggestion enters the view. The server anchors its words anew: letters of its quote may be other ones. @param {Entry} entry @param {Part[]} parts */
-  show(entry, parts) {
+  /** A hidden suggestion enters the view. The server anchors its words anew: letters of its quote may be other ones. */
+  show(entry: Entry, parts: Part[]) {
     this.take(entry.id)
     this.entries.push(Object.assign(entry, { parts, isOutdated: false, sites: null, state: "due" }))
   }
 
-  /** The server closes a suggestion. @param {string} id */
-  close(id) {
+  /** The server closes a suggestion. */
+  close(id: string) {
     this.closing.delete(id)
     return this.take(id)
   }
 
-  /** A suggestion is to be withdrawn. @param {Entry} entry */
-  withdraw(entry) {
+  /** A suggestion is to be withdrawn. */
+  withdraw(entry: Entry) {
     this.closing.set(entry.id, entry)
     if (entry.state === "refused") entry.state = "due"
   }
 
-  /**
-   * All that an edit may put in: first the parts that the server has, then those that it may have.
-   *
-   * @param {(entry: Entry) => boolean} isNear
-   */
-  candidates(isNear) {
+  /** All that an edit may put in: first the parts that the server has, then those that it may have. */
+  candidates(isNear: (entry: Entry) => boolean) {
     const all = [...this.entries, ...this.closing.values(), ...this.accepted].filter(isNear)
     const newer = all.filter(({ stored, parts }) => stored !== parts).flatMap(({ parts }) => parts)
     return [all.flatMap(({ stored }) => stored ?? []), newer]
   }
 
-  /** @param {Mapping} map of the base */
-  shift(map) {
+  /** @param map of the base */
+  shift(map: Mapping) {
     for (const entry of [...this.entries, ...this.hidden, ...this.closing.values(), ...this.accepted]) shiftEntry(entry, map)
   }
 
-  /** The text has these parts, in an edit that the view does not show. @param {ReadonlySet<Part>} done */
-  fulfil(done) {
-    const isDone = (/** @type {readonly Part[] | null} */ parts) => parts !== null && 0 < parts.length && parts.every((part) => done.has(part))
+  /** The text has these parts, in an edit that the view does not show. */
+  fulfil(done: ReadonlySet<Part>) {
+    const isDone = (parts: readonly Part[] | null) => parts !== null && 0 < parts.length && parts.every((part) => done.has(part))
     this.accepted = this.accepted.filter(({ stored }) => !isDone(stored))
     for (const entry of this.entries) {
       if (isDone(entry.stored) || isDone(entry.parts)) this.withdraw(entry)
@@ -118,8 +107,8 @@ export class Ledger {
     this.remove(new Set(this.closing.values()))
   }
 
-  /** Takes over what was cut. @param {Plan} plan */
-  amend({ scopes, put, withdraw, untouched }) {
+  /** Takes over what was cut. */
+  amend({ scopes, put, withdraw, untouched }: Plan) {
     // Their words belong to the suggestions that were cut.
     const isCut = touchesOneOf(scopes)
     this.accepted = this.accepted.filter((entry) => !isCut(entry))
@@ -146,12 +135,11 @@ export class Ledger {
   /**
    * Renews the outdated suggestions in paragraphs that were not cut. Suggestions beside them stay as they are.
    *
-   * @param {Overlay} overlay @returns {Range[]} of the base
+   * @returns of the base
    */
-  renew(overlay) {
+  renew(overlay: Overlay): Range[] {
     const outdated = this.entries.filter(({ isOutdated }) => isOutdated)
-    /** @type {Set<Entry>} */
-    const ended = new Set()
+    const ended: Set<Entry> = new Set()
     for (const entry of outdated) {
       const parts = readAgain(entry, overlay).filter(({ quote, text }) => quote !== text)
       amend(entry, parts, entry.group)
@@ -164,8 +152,7 @@ export class Ledger {
     return united(outdated.flatMap(({ parts }) => parts.map(rangeOf)))
   }
 
-  /** @returns {Batch} */
-  send() {
+  send(): Batch {
     for (const { id, version, sent } of this.closing.values()) if (version === null && sent === null) this.closing.delete(id)
     const withdraw = this.#toWithdraw().slice(0, ITEMS_MAX)
     const entries = this.entries.filter(({ state }) => state === "due").slice(0, ITEMS_MAX - withdraw.length)
@@ -185,11 +172,10 @@ export class Ledger {
     for (const entry of this.entries) if (entry.state === "sent") entry.state = "due"
   }
 
-  /** @param {readonly Result[]} results @param {() => string} newId @returns {Entry[]} those that were refused */
-  answered(results, newId) {
+  /** @returns those that were refused */
+  answered(results: readonly Result[], newId: () => string): Entry[] {
     this.#isSending = false
-    /** @type {Entry[]} */
-    const refused = []
+    const refused: Entry[] = []
     for (const { id, state, version = null, reason = "" } of results) {
       const closing = this.closing.get(id)
       if (closing) this.#closed(closing, state, version, reason)
@@ -205,8 +191,7 @@ export class Ledger {
     return refused
   }
 
-  /** @param {Entry} entry @param {Result["state"]} state @param {number | null} version @param {string} reason */
-  #closed(entry, state, version, reason) {
+  #closed(entry: Entry, state: Result["state"], version: number | null, reason: string) {
     entry.sent = null
     if (state === "withdrawn") this.#withdrawn.add(entry.id)
     if (state === "kept") entry.version = version
@@ -214,12 +199,8 @@ export class Ledger {
     else if (reason === "version" && !isOutdated(entry, reason)) entry.state = "refused"
   }
 
-  /**
-   * Takes over what the server has of a suggestion that this page has, too.
-   *
-   * @param {Suggestion} suggestion @returns {"new" | "other words" | "done"}
-   */
-  acknowledge({ id, version, since, parts, pinned }) {
+  /** Takes over what the server has of a suggestion that this page has, too. */
+  acknowledge({ id, version, since, parts, pinned }: Suggestion): "new" | "other words" | "done" {
     const closing = this.closing.get(id)
     if (closing) Object.assign(closing, { version, state: "due" })
     if (closing || this.#withdrawn.has(id)) return "done"
@@ -235,14 +216,13 @@ export class Ledger {
   }
 }
 
-/** Whether the server had a suggestion with this id, and has no more: no other one gets the id. @param {Entry} entry @param {string} reason @param {number | null} version */
-const isSpent = (entry, reason, version) => reason === "decided" && version === null && entry.version === null
+/** Whether the server had a suggestion with this id, and has no more: no other one gets the id. */
+const isSpent = (entry: Entry, reason: string, version: number | null) => reason === "decided" && version === null && entry.version === null
 
-/** Whether the page received the newer version already. @param {Entry} entry @param {string} reason */
-const isOutdated = (entry, reason) => reason === "version" && entry.tried !== entry.version
+/** Whether the page received the newer version already. */
+const isOutdated = (entry: Entry, reason: string) => reason === "version" && entry.tried !== entry.version
 
-/** @param {Put} entry @returns {Put} */
-export function putOf({ id, version, parts, group }) {
+export function putOf({ id, version, parts, group }: Put): Put {
   const put = { id, version, parts: copied(parts) }
   return group === undefined ? put : { ...put, group }
 }

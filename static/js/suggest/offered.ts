@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The suggestions of closed pages that do not enter the text by themselves: their page lost its seat, or the text there
  * has changed. Their author suggests them again, copies or discards them. Owns one element.
@@ -7,29 +6,26 @@
 import { button, el, icon } from "../lib/dom.js"
 import { i18n, t, when } from "../lib/i18n.js"
 import { unsavedActions, unsavedList } from "../unsaved/unsaved_list.ts"
+import type { Row } from "./unsent.ts"
 
-/**
- * @typedef {import("./unsent.js").Row} Row
- * @typedef {{ row: Row, texts: string[], mayEnter: boolean }} Offer `mayEnter`: whether they may go into the text
- */
+/** `mayEnter`: whether they may go into the text. */
+export type Offer = { row: Row, texts: string[], mayEnter: boolean }
 
 export class Offered {
-  /** @type {Offer[]} */
-  #offers = []
+  declare element: HTMLElement
+  declare actions: { enter: (row: Row) => void, drop: (row: Row) => Promise<void> }
+  #offers: Offer[] = []
 
-  /** @param {HTMLElement} element @param {{ enter: (row: Row) => void, drop: (row: Row) => Promise<void> }} actions */
-  constructor(element, actions) {
+  constructor(element: HTMLElement, actions: { enter: (row: Row) => void, drop: (row: Row) => Promise<void> }) {
     this.element = element
     this.actions = actions
   }
 
-  /** @param {AbortSignal} signal */
-  start(signal) {
+  start(signal: AbortSignal) {
     i18n.addEventListener("change", () => this.#draw(), { signal })
   }
 
-  /** @param {Offer[]} offers */
-  add(offers) {
+  add(offers: Offer[]) {
     this.#offers = [...this.#offers, ...offers]
     this.#draw()
   }
@@ -39,8 +35,7 @@ export class Offered {
     this.element.replaceChildren(...this.#offers.map((offer) => this.#drawn(offer)))
   }
 
-  /** @param {Offer} offer */
-  #drawn(offer) {
+  #drawn(offer: Offer) {
     const { row, texts, mayEnter } = offer
     const away = () => {
       this.#offers = this.#offers.filter((other) => other !== offer)

@@ -1,14 +1,11 @@
-// @ts-check
 /** Batches of suggestions that are too long for one request. Pure, tested with `node --test`. */
 
 /**
  * Two halves of a batch. All that is withdrawn comes first: what is put may merge it, and must not overlap it.
  *
- * @template P, W
- * @param {{ put: P[], withdraw: W[] }} batch
- * @returns {[{ put: P[], withdraw: W[] }, { put: P[], withdraw: W[] }] | null} `null`: it is one item
+ * @returns `null`: it is one item
  */
-export function divided({ put, withdraw }) {
+export function divided<P, W>({ put, withdraw }: { put: P[], withdraw: W[] }): [{ put: P[], withdraw: W[] }, { put: P[], withdraw: W[] }] | null {
   const length = put.length + withdraw.length
   if (length < 2) return null
   const middle = length >> 1
