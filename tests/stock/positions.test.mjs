@@ -12,8 +12,8 @@ import { after, before, test } from "node:test"
 import { ChangeSet, Text } from "@codemirror/state"
 import * as Y from "yjs"
 
-import { SharedPositions } from "../../static/js/reviews/shared_positions.js"
-import { extentOf, isWhole, moved, spotsOf, stateOfSpot } from "../../static/js/reviews/spots.js"
+import { SharedPositions } from "../../static/js/reviews/shared_positions.ts"
+import { extentOf, isWhole, moved, spotsOf, stateOfSpot } from "../../static/js/reviews/spots.ts"
 import { acceptedText } from "../../static/js/sections/accepted.ts"
 import { Galley } from "./galley.mjs"
 import { Random, StockUser } from "./stock_users.mjs"
@@ -32,7 +32,7 @@ after(() => galley.stop())
 
 /** A page: its places follow each edit, and are settled at rest. */
 class Page {
-  /** @type {Map<string, readonly import("../../static/js/reviews/spots.js").Spot[]>} */
+  /** @type {Map<string, readonly import("../../static/js/reviews/spots.ts").Spot[]>} */
   spots = new Map()
 
   /** @param {Y.Text} shared */

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { locate, locateInserted } from "../../static/js/reviews/locate.js"
+import { locate, locateInserted } from "../../static/js/reviews/locate.ts"
 
 /** @param {Partial<import("../../static/js/lib/api.js").Anchor>} given */
 const anchor = (given) => ({

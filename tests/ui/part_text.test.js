@@ -5,9 +5,9 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { i18n } from "../../static/js/lib/i18n.js"
-import { sayParts } from "../../static/js/reviews/part_text.js"
-import { fitsForm, kindOf, movedText } from "../../static/js/reviews/parts.js"
-import { subjectOf } from "../../static/js/reviews/subject.js"
+import { sayParts } from "../../static/js/reviews/part_text.ts"
+import { fitsForm, kindOf, movedText } from "../../static/js/reviews/parts.ts"
+import { subjectOf } from "../../static/js/reviews/subject.ts"
 
 await i18n.start()
 

@@ -12,7 +12,7 @@ import { test } from "node:test"
 
 import { ChangeSet, Text } from "../../static/js/lib/vendor.js"
 import { graphemesOf } from "../../static/js/lib/graphemes.js"
-import { wordsOf } from "../../static/js/reviews/word_diff.js"
+import { wordsOf } from "../../static/js/reviews/word_diff.ts"
 import { identify } from "../../static/js/suggest/identity.ts"
 import { divided } from "../../static/js/suggest/limits.ts"
 import { Overlay } from "../../static/js/suggest/overlay.ts"

@@ -7,10 +7,10 @@ import { test } from "node:test"
 import { ChangeSet, Text } from "@codemirror/state"
 import * as Y from "yjs"
 
-import { gapHolds, locateGap } from "../../static/js/reviews/locate.js"
-import { extentOf, isWhole, moved, spotsOf, stands, stateOfSpot } from "../../static/js/reviews/spots.js"
+import { gapHolds, locateGap } from "../../static/js/reviews/locate.ts"
+import { extentOf, isWhole, moved, spotsOf, stands, stateOfSpot } from "../../static/js/reviews/spots.ts"
 
-/** @typedef {import("../../static/js/reviews/spots.js").Spot} Spot */
+/** @typedef {import("../../static/js/reviews/spots.ts").Spot} Spot */
 
 /** @param {string} text @param {number} start @param {number} [end] @param {Partial<import("../../static/js/lib/api.js").Anchor>} [given] */
 const anchorIn = (text, start, end = start, given = {}) => ({

@@ -19,9 +19,9 @@ import {
   placeholder,
   standardKeymap,
 } from "../lib/vendor.js"
-import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.js"
-import { SharedPositions } from "../reviews/shared_positions.js"
-import { textShown } from "../reviews/text_view.js"
+import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.ts"
+import { SharedPositions } from "../reviews/shared_positions.ts"
+import { textShown } from "../reviews/text_view.ts"
 import { drawnSections } from "../sections/meters.ts"
 import { announcedInput } from "./announced_input.js"
 import { base } from "./base_text.js"
@@ -36,8 +36,8 @@ import { languageOf, sampleOf } from "./text_language.js"
 import { undivided } from "./undivided.js"
 
 /**
- * @typedef {import("../reviews/highlights.js").Range} Range
- * @typedef {import("../reviews/highlights.js").Passage} Passage
+ * @typedef {import("../reviews/locate.ts").Range} Range
+ * @typedef {import("../reviews/highlights.ts").Passage} Passage
  * @typedef {import("./shared_editing.js").Binding} Binding
  */
 

@@ -9,17 +9,17 @@
 import { el } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 import { now } from "../lib/server_clock.js"
-import { partsView } from "../reviews/diff_view.js"
-import { isSuggestion } from "../reviews/parts.js"
-import { stands } from "../reviews/spots.js"
-import { isSummary, quoteOf } from "../reviews/summary.js"
+import { partsView } from "../reviews/diff_view.ts"
+import { isSuggestion } from "../reviews/parts.ts"
+import { stands } from "../reviews/spots.ts"
+import { isSummary, quoteOf } from "../reviews/summary.ts"
 import { charactersIn } from "./counts.js"
 import { markedLines } from "./marked_lines.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
  * @typedef {import("../lib/api.js").Link} Link
- * @typedef {{ link: Link | null, text: string, language: string, reviews: import("../reviews/reviews.js").Reviews | null }} Printed
+ * @typedef {{ link: Link | null, text: string, language: string, reviews: import("../reviews/reviews.ts").Reviews | null }} Printed
  *   `reviews`: `null` for the text alone
  */
 

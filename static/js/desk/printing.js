@@ -19,7 +19,7 @@ export class Printing {
 
   /**
    * @param {import("./editor.js").Editor} editor
-   * @param {import("../reviews/reviews.js").Reviews} reviews
+   * @param {import("../reviews/reviews.ts").Reviews} reviews
    * @param {import("../store.js").Store} store
    */
   constructor(editor, reviews, store) {

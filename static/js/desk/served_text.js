@@ -29,7 +29,7 @@ export class ServedText {
   /**
    * @param {import("../store.js").Store} store
    * @param {import("./editor.js").Editor} editor
-   * @param {import("../reviews/reviews.js").Reviews} reviews
+   * @param {import("../reviews/reviews.ts").Reviews} reviews
    * @param {{ document: string, readLink: () => void }} page
    */
   constructor(store, editor, reviews, { document, readLink }) {

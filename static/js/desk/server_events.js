@@ -25,7 +25,7 @@ const POLL_QUEUE_EVERY = 15_000
  * @property {import("../seat/connection.ts").Connection} connection
  * @property {import("../store.js").Store} store
  * @property {import("../unsaved/save_watch.ts").SaveWatch} watch
- * @property {import("../reviews/reviews.js").Reviews} reviews
+ * @property {import("../reviews/reviews.ts").Reviews} reviews
  * @property {import("./editor.js").Editor} editor
  * @property {import("../seat/turn.ts").TurnBar} turn
  * @property {import("../sections/questions.ts").Questions} questions

@@ -9,7 +9,7 @@ import { charactersIn } from "./counts.js"
 import { fileName } from "./document_size.js"
 
 /**
- * @typedef {import("../reviews/highlights.js").Range} Range
+ * @typedef {import("../reviews/locate.ts").Range} Range
  * @typedef {"out.copied.text" | "out.copied.selection" | "out.copied.paragraph"} Copied
  */
 

@@ -3,7 +3,7 @@
  */
 
 import { byId } from "../lib/dom.js"
-import { WrittenDrafts } from "../reviews/written_drafts.js"
+import { WrittenDrafts } from "../reviews/written_drafts.ts"
 
 const FIELDS = ["paste-text", "paste-title"]
 

@@ -1,7 +1,7 @@
 /** The drawing of a change on the reviewer's page: pure, tested with `node --test`. */
 
 import type { Text } from "../lib/vendor.js"
-import type { HunkPosition, Range } from "../reviews/word_diff.js"
+import type { HunkPosition, Range } from "../reviews/word_diff.ts"
 import type { Progress, Suggestion } from "./entries.ts"
 
 /** Of a part in the base; at rest the server has it as it is. */

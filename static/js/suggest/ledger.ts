@@ -6,7 +6,7 @@
  * - **L3** A refusal causes no second request until the text, the version or the suggestion changes.
  */
 
-import type { Range } from "../reviews/word_diff.js"
+import type { Range } from "../reviews/word_diff.ts"
 import { amend, copied, entryOf, hasWordsOf, readAgain, shiftEntry, touchesOneOf, type Entry, type Suggestion } from "./entries.ts"
 import { rangeOf } from "./identity.ts"
 import type { Overlay } from "./overlay.ts"

@@ -5,7 +5,7 @@
 
 import { el } from "../lib/dom.js"
 import { Decoration, EditorState, EditorView, Prec, WidgetType } from "../lib/vendor.js"
-import { shownView } from "../reviews/text_view.js"
+import { shownView } from "../reviews/text_view.ts"
 import type { Overlay } from "./overlay.ts"
 import { overlayOf } from "./view_state.ts"
 

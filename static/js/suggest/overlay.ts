@@ -10,7 +10,7 @@
  */
 
 import { ChangeSet, type Text } from "../lib/vendor.js"
-import type { HunkPosition, Range } from "../reviews/word_diff.js"
+import type { HunkPosition, Range } from "../reviews/word_diff.ts"
 import { rangeOf } from "./identity.ts"
 import { applied, byOffset, stands, type Part } from "./parts.ts"
 import { isWithinOneOf, mappingOf, meets, meetsOneOf, newRangesOf, overlaps, shiftWhole, united, type Mapping } from "./ranges.ts"

@@ -10,7 +10,7 @@
  */
 
 import { ChangeSet, type Text } from "../lib/vendor.js"
-import { isAcross, joinHunks, type HunkPosition, type Range } from "../reviews/word_diff.js"
+import { isAcross, joinHunks, type HunkPosition, type Range } from "../reviews/word_diff.ts"
 import { joinMoves } from "./moves.ts"
 import type { Overlay } from "./overlay.ts"
 import type { Mapping } from "./ranges.ts"

@@ -1,7 +1,7 @@
 /** A suggestion of the list of reviews, as the model takes it. Pure, tested with `node --test`. */
 
 import type { Review } from "../lib/api.js"
-import type { Spot } from "../reviews/spots.js"
+import type { Spot } from "../reviews/spots.ts"
 import type { Suggestion } from "./entries.ts"
 
 /** Whether a suggestion is more than its parts. */

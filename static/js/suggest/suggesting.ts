@@ -16,8 +16,8 @@
  */
 
 import { ChangeSet, type Text } from "../lib/vendor.js"
-import { olderFirst } from "../reviews/parts.js"
-import type { Range } from "../reviews/word_diff.js"
+import { olderFirst } from "../reviews/parts.ts"
+import type { Range } from "../reviews/word_diff.ts"
 import { acceptedOnes } from "../sections/accepted.ts"
 import { splitFulfilled } from "./acceptance.ts"
 import { entryOf, isArrived, isChanged, isGone, isServedWhole, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf, type Entry, type Suggestion } from "./entries.ts"

@@ -7,7 +7,7 @@
  */
 
 import { ChangeSet, Text } from "../lib/vendor.js"
-import { wordHunks, type HunkPosition, type Range } from "../reviews/word_diff.js"
+import { wordHunks, type HunkPosition, type Range } from "../reviews/word_diff.ts"
 import { meetsOneOf } from "./ranges.ts"
 import { isGraphemeBreak, isWordBreak } from "./words.ts"
 

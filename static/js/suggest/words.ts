@@ -6,7 +6,7 @@
  */
 
 import { graphemesOf } from "../lib/graphemes.js"
-import { kindOf } from "../reviews/word_diff.js"
+import { kindOf } from "../reviews/word_diff.ts"
 
 /** Letters that join no letter before them and begin no longer grapheme with another of them behind. */
 const PLAIN = /^[\n -~ぁ-ゖァ-ヺ一-鿿가-힣]$/
