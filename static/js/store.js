@@ -6,7 +6,7 @@
  * tested with `node --test`.
  */
 
-import { ample } from "./desk/document_size.js"
+import { ample } from "./desk/document_size.ts"
 
 /**
  * @typedef {import("./lib/api.js").User} User
@@ -51,7 +51,7 @@ import { ample } from "./desk/document_size.js"
  * @property {boolean} damaged the document cannot be read to its end, nor changed
  * @property {"suggesting" | "reading"} mode whether a reviewer types in the text
  * @property {boolean} mayEdit whether the own suggestions are in the reviewer's text, so that it may be typed in
- * @property {import("./desk/document_size.js").Size} size how near the document is to what it may take
+ * @property {import("./desk/document_size.ts").Size} size how near the document is to what it may take
  */
 
 /** @type {readonly Role[]} */

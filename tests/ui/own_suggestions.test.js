@@ -6,7 +6,7 @@ import { beforeEach, mock, test } from "node:test"
 
 import { Y } from "../../static/js/lib/vendor.js"
 import { Reviews } from "../../static/js/reviews/reviews.ts"
-import { base } from "../../static/js/desk/base_text.js"
+import { base } from "../../static/js/desk/base_text.ts"
 import { marked, setPassages } from "../../static/js/reviews/highlights.ts"
 import { Mirror } from "../../static/js/suggest/mirror.ts"
 import { OwnSuggestions } from "../../static/js/suggest/own_suggestions.ts"

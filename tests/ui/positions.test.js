@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { relativeAt } from "../../static/js/desk/positions.js"
+import { relativeAt } from "../../static/js/desk/positions.ts"
 import { Y } from "../../static/js/lib/vendor.js"
 
 /** @param {number} seed */

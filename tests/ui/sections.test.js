@@ -10,7 +10,7 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { countText } from "../../static/js/desk/counts.js"
+import { countText } from "../../static/js/desk/counts.ts"
 import { countIn, fullnessOf } from "../../static/js/sections/fullness.ts"
 import { limitOf } from "../../static/js/sections/limits.ts"
 import { findSections } from "../../static/js/sections/sections.ts"

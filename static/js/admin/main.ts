@@ -1,6 +1,6 @@
 /** Where `admin.html` begins: the held seats of the cluster and why they are held, and locks by class, live. */
 
-import { Menu } from "../desk/menu.js"
+import { Menu } from "../desk/menu.ts"
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"

@@ -5,7 +5,7 @@
  * what is chosen stays chosen. Owns one dialog.
  */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import * as api from "../lib/api.js"
 import { button, byId, el, onSubmit } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"

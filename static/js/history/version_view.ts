@@ -6,7 +6,7 @@
  * narrows a suggestion. Long unchanged passages are folded, and unfold in place.
  */
 
-import { charactersIn } from "../desk/counts.js"
+import { charactersIn } from "../desk/counts.ts"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, el, once, translatedButton } from "../lib/dom.js"

@@ -1,6 +1,6 @@
 /** The invite: its button, copying it, and when this browser copied it last. */
 
-import { ENDED_LINKS } from "../desk/policy.js"
+import { ENDED_LINKS } from "../desk/policy.ts"
 import { showToast } from "../lib/announce.js"
 import type { Link } from "../lib/api.js"
 import { byId, copy, drawWith, el, footWhenNarrow, translatedButton } from "../lib/dom.js"

@@ -3,7 +3,7 @@
  * is announced. Owns the card of a new review.
  */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"

@@ -5,7 +5,7 @@
  * never rebuilt, so neither a composition nor the focus is lost when the review changes.
  */
 
-import { chordOf } from "../desk/shortcuts.js"
+import { chordOf } from "../desk/shortcuts.ts"
 import type { AnchorState, Reply, Review, Role, User } from "../lib/api.js"
 import { button, el, initial, mayMoveFocus, once, onSubmit, pressTwice } from "../lib/dom.js"
 import { number, t, tCount, when } from "../lib/i18n.js"

@@ -1,6 +1,6 @@
 /** The menu in the margin's head, and its entries that decide all open suggestions at once. */
 
-import { closeByItself } from "../desk/menu.js"
+import { closeByItself } from "../desk/menu.ts"
 import type { Verdict } from "../lib/api.js"
 import { byId, el, isDrawn, once } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"

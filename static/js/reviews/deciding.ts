@@ -1,6 +1,6 @@
 /** The parts of the desk that show and decide suggestions in the text, with their keys, by role. */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import { byId } from "../lib/dom.js"
 import type { ReviewActions } from "./actions.ts"
 import { DecisionBar } from "./decision_bar.ts"

@@ -6,8 +6,8 @@
  * the next line.
  */
 
-import type { Editor } from "../desk/editor.js"
-import { chordOf } from "../desk/shortcuts.js"
+import type { Editor } from "../desk/editor.ts"
+import { chordOf } from "../desk/shortcuts.ts"
 import { announce, showToast } from "../lib/announce.js"
 import type { Review, Verdict } from "../lib/api.js"
 import { byId, isDrawn, translatedButton } from "../lib/dom.js"

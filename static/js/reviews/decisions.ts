@@ -6,7 +6,7 @@
  * decision has the number of steps of that history at its time, and the key goes to the later one of both.
  */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import type { DecisionMade, Review, Verdict } from "../lib/api.js"

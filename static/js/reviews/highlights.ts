@@ -8,8 +8,8 @@
  */
 
 import type { ChangeDesc, EditorState, StateEffectType, Text } from "@codemirror/state"
-import { base } from "../desk/base_text.js"
-import { drawnApartFromComposing } from "../desk/composing.js"
+import { base } from "../desk/base_text.ts"
+import { drawnApartFromComposing } from "../desk/composing.ts"
 import type { Role } from "../lib/api.js"
 import { t } from "../lib/i18n.js"
 import { Decoration, EditorView, StateEffect, StateField } from "../lib/vendor.js"

@@ -6,7 +6,7 @@
  * and the open cards simply follow each other, too.
  */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import type { Review } from "../lib/api.js"
 import { byId, el, refuse, write } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"

@@ -4,7 +4,7 @@
  */
 
 import type { BlockInfo } from "@codemirror/view"
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import type { Range } from "./locate.ts"
 
 type Line = Pick<BlockInfo, "top" | "height">

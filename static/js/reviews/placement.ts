@@ -3,7 +3,7 @@
  * active one, and draws the connectors. `layout.ts` has the arithmetic.
  */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import { byId, el } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import { Connectors } from "./connectors.ts"

@@ -8,7 +8,7 @@
  * Fires `change` when a review does; `came` with a new one, or a new reply, of another user.
  */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import * as api from "../lib/api.js"
 import { now } from "../lib/server_clock.js"
 import type { Tree } from "./locate.ts"

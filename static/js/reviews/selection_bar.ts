@@ -5,7 +5,7 @@
  * and the bar would cover the lines below it.
  */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import { byId, translatedButton } from "../lib/dom.js"
 import { moveBelow } from "./bar_position.ts"
 

@@ -6,7 +6,7 @@
  * what is being written.
  */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import { byId, el } from "../lib/dom.js"
 import { reviewsAt } from "./highlights.ts"
 

@@ -4,7 +4,7 @@
  */
 
 import type { EditorState as State, StateEffectType } from "@codemirror/state"
-import { base } from "../desk/base_text.js"
+import { base } from "../desk/base_text.ts"
 import { el } from "../lib/dom.js"
 import { Decoration, EditorState, EditorView, keymap, Prec, StateEffect, StateField, WidgetType } from "../lib/vendor.js"
 import { acceptable, acceptedOnes, type Replacement } from "../sections/accepted.ts"

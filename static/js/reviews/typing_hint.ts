@@ -3,7 +3,7 @@
  * that switches to suggesting, and one that suggests other words for the sentence at the caret. Owns one element.
  */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import { announce } from "../lib/announce.js"
 import { button, byId, el } from "../lib/dom.js"
 import { i18n, t } from "../lib/i18n.js"

@@ -3,8 +3,8 @@
  * shown as it is. Owns both elements.
  */
 
-import { base } from "../desk/base_text.js"
-import type { Editor } from "../desk/editor.js"
+import { base } from "../desk/base_text.ts"
+import type { Editor } from "../desk/editor.ts"
 import { announce, showToast } from "../lib/announce.js"
 import { byId, el, isDrawn, translatedButton } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"

@@ -3,7 +3,7 @@
 import { announce } from "../lib/announce.js"
 import { byId, drawWith, el, initial, isDrawn } from "../lib/dom.js"
 import { t, tCount, when } from "../lib/i18n.js"
-import { knowsPeer } from "../desk/policy.js"
+import { knowsPeer } from "../desk/policy.ts"
 import type { Role } from "../lib/api.js"
 import { roles, type SeatOccupancy, type Store } from "../store.js"
 

@@ -5,7 +5,7 @@
  * sections. `desk/counts.ts` counts; this module selects the unit and weighs the line breaks.
  */
 
-import { countText } from "../desk/counts.js"
+import { countText } from "../desk/counts.ts"
 import type { Unit } from "./limits.ts"
 import type { LineBreak, Section } from "./sections.ts"
 

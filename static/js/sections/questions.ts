@@ -5,7 +5,7 @@
  * answer as it is, and with all open suggestions accepted.
  */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import * as api from "../lib/api.js"
 import { byId, el, fillMeter, isDrawn, meter } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"

@@ -1,9 +1,9 @@
 /** The dialog in which the writer sets the limit of a question, or marks a line as one. Owns one element. */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { relativeAt } from "../desk/positions.js"
+import { relativeAt } from "../desk/positions.ts"
 import { confirm } from "../lib/confirm.js"
 import { byId, el, once, say, translatedButton } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"

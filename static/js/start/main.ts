@@ -1,6 +1,6 @@
 /** Where `index.html` begins: a name, two ways on, and what one has already. */
 
-import { Menu } from "../desk/menu.js"
+import { Menu } from "../desk/menu.ts"
 import { CodeForm } from "../identity/code_form.ts"
 import { SelfMenu } from "../identity/self_menu.ts"
 import { isGuest } from "../identity/sign_out.ts"

@@ -8,10 +8,10 @@
  */
 
 import type { ViewUpdate } from "@codemirror/view"
-import { AtRest } from "../desk/at_rest.js"
-import { base } from "../desk/base_text.js"
-import { differenceOf } from "../desk/difference.js"
-import type { Binding } from "../desk/shared_editing.js"
+import { AtRest } from "../desk/at_rest.ts"
+import { base } from "../desk/base_text.ts"
+import { differenceOf } from "../desk/difference.ts"
+import type { Binding } from "../desk/shared_editing.ts"
 import { now } from "../lib/server_clock.js"
 import { ChangeSet, EditorView, history, keymap, redo, Transaction, undo, type Y } from "../lib/vendor.js"
 import { Overlay } from "./overlay.ts"

@@ -5,12 +5,12 @@
  * `unsent.ts` what has not arrived there.
  */
 
-import type { Editor } from "../desk/editor.js"
+import type { Editor } from "../desk/editor.ts"
 import { showToast } from "../lib/announce.js"
 import { byId } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { preference, setPreference } from "../lib/preferences.js"
-import { mayType } from "../desk/policy.js"
+import { mayType } from "../desk/policy.ts"
 import { now } from "../lib/server_clock.js"
 import type { Y } from "../lib/vendor.js"
 import type { ReviewActions } from "../reviews/actions.ts"

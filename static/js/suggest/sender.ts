@@ -9,7 +9,7 @@
  */
 
 import * as api from "../lib/api.js"
-import { relativeAt } from "../desk/positions.js"
+import { relativeAt } from "../desk/positions.ts"
 import { now } from "../lib/server_clock.js"
 import { Y } from "../lib/vendor.js"
 import { divided } from "./batches.ts"

@@ -6,7 +6,7 @@
  */
 
 import type { AnnotationType, ChangeSet } from "@codemirror/state"
-import type { Base } from "../desk/base_text.js"
+import type { Base } from "../desk/base_text.ts"
 import { Annotation, StateField } from "../lib/vendor.js"
 import { Overlay } from "./overlay.ts"
 

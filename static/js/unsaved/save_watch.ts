@@ -6,7 +6,7 @@
  * seat.
  */
 
-import { charactersIn } from "../desk/counts.js"
+import { charactersIn } from "../desk/counts.ts"
 import { i18n } from "../lib/i18n.js"
 import { now } from "../lib/server_clock.js"
 import { Y } from "../lib/vendor.js"

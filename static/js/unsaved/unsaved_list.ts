@@ -1,6 +1,6 @@
 /** The list of unsaved text: to read, copy, download, and, after a confirmation, discard. */
 
-import { fileName } from "../desk/document_size.js"
+import { fileName } from "../desk/document_size.ts"
 import { confirm } from "../lib/confirm.js"
 import { button, copy, download, el } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
