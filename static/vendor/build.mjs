@@ -32,7 +32,7 @@ const PAGES = { start: "index.html", desk: "editor.html", admin: "admin.html" }
 /** The pages without a script. */
 const PLAIN = { not_found: "not_found.html" }
 /** The script before the first paint, which is no module. */
-const PRE_PAINT = "js/lib/pre_paint.js"
+const PRE_PAINT = "js/lib/pre_paint.ts"
 const HASHED = /-[0-9A-Z]{8}\.(?:css|js)$/
 
 /** The name of a file with this content. @param {string} name @param {string} text @param {string} end */
@@ -66,7 +66,7 @@ async function build() {
 }
 
 /**
- * Imports the packages themselves where the sources import `vendor.js`: a page then has only those that it
+ * Imports the packages themselves where the sources import `vendor.ts`: a page then has only those that it
  * uses, because esbuild assigns whole files to pages.
  */
 const packagesByPage = {

@@ -4,7 +4,7 @@
 import { Editor } from "../../static/js/desk/editor.ts"
 import { Presence } from "../../static/js/desk/presence.ts"
 import { SharedEditing } from "../../static/js/desk/shared_editing.ts"
-import { EditorSelection, Y, ySyncFacet } from "../../static/js/lib/vendor.js"
+import { EditorSelection, Y, ySyncFacet } from "../../static/js/lib/vendor.ts"
 import { setPassages } from "../../static/js/reviews/highlights.ts"
 import { Mirror } from "../../static/js/suggest/mirror.ts"
 import { ownPieces } from "../../static/js/suggest/pieces.ts"

@@ -18,7 +18,7 @@ import { acceptedText } from "../../static/js/sections/accepted.ts"
 import { Galley } from "./galley.mjs"
 import { Random, StockUser } from "./stock_users.mjs"
 
-/** @typedef {import("../../static/js/lib/api.js").Review} Review */
+/** @typedef {import("../../static/js/lib/api.ts").Review} Review */
 
 const SEED = Number(process.env.GALLEY_SEED ?? randomInt(2 ** 31))
 const ROUNDS = process.env.GALLEY_SHORT ? 1 : 6

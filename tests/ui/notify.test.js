@@ -4,9 +4,9 @@
 import assert from "node:assert/strict"
 import { afterEach, test } from "node:test"
 
-import { i18n } from "../../static/js/lib/i18n.js"
+import { i18n } from "../../static/js/lib/i18n.ts"
 import { savedSentence } from "../../static/js/notify/dialog.ts"
-import { ownTimeZone } from "../../static/js/lib/i18n.js"
+import { ownTimeZone } from "../../static/js/lib/i18n.ts"
 import { browserName, timeZones } from "../../static/js/notify/notify_text.ts"
 import { bytesOf } from "../../static/js/notify/push.ts"
 

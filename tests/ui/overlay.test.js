@@ -6,7 +6,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.js"
+import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.ts"
 import { fulfilledIn, splitFulfilled } from "../../static/js/suggest/acceptance.ts"
 import { Overlay } from "../../static/js/suggest/overlay.ts"
 import { applied, partsOf, shiftPart } from "../../static/js/suggest/parts.ts"

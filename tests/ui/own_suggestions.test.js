@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { beforeEach, mock, test } from "node:test"
 
-import { Y } from "../../static/js/lib/vendor.js"
+import { Y } from "../../static/js/lib/vendor.ts"
 import { Reviews } from "../../static/js/reviews/reviews.ts"
 import { base } from "../../static/js/desk/base_text.ts"
 import { marked, setPassages } from "../../static/js/reviews/highlights.ts"

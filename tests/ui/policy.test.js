@@ -5,9 +5,9 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { divideDrafts, knowsPeer, lossOf, mayShowServed, mayType, regainedSentence, stateAfter } from "../../static/js/desk/policy.ts"
-import { Store } from "../../static/js/store.js"
+import { Store } from "../../static/js/store.ts"
 
-/** @typedef {import("../../static/js/store.js").Desk} Desk */
+/** @typedef {import("../../static/js/store.ts").Desk} Desk */
 
 const fresh = new Store().state
 /** @param {Partial<Desk>} patch @returns {Desk} */

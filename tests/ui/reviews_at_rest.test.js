@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { beforeEach, mock, test } from "node:test"
 
-import { ChangeSet, EditorState, Text, Y } from "../../static/js/lib/vendor.js"
+import { ChangeSet, EditorState, Text, Y } from "../../static/js/lib/vendor.ts"
 
 import { marked, setPassages } from "../../static/js/reviews/highlights.ts"
 import { Reviews } from "../../static/js/reviews/reviews.ts"

@@ -19,7 +19,7 @@ function encoded(text, at, side) {
   return Buffer.from(Y.encodeRelativePosition(position)).toString("base64")
 }
 
-/** An anchor as the server sends it. @param {Y.Text} shared @param {number} start @param {number} end @returns {import("../../static/js/lib/api.js").Anchor} */
+/** An anchor as the server sends it. @param {Y.Text} shared @param {number} start @param {number} end @returns {import("../../static/js/lib/api.ts").Anchor} */
 function anchorIn(shared, start, end) {
   const text = shared.toString()
   const sides = start === end ? [-1, 0] : [0, -1]
@@ -29,7 +29,7 @@ function anchorIn(shared, start, end) {
   }
 }
 
-/** @param {Y.Text} shared @param {readonly import("../../static/js/lib/api.js").Anchor[]} anchors */
+/** @param {Y.Text} shared @param {readonly import("../../static/js/lib/api.ts").Anchor[]} anchors */
 function placed(shared, anchors, ours = /** @type {import("../../static/js/reviews/spots.ts").Spot[]} */ ([])) {
   const whole = shared.toString()
   const text = { tree: Text.of(whole.split("\n")), whole, positions: new SharedPositions(shared, (at) => at) }

@@ -12,7 +12,7 @@ import { extentOf, isWhole, moved, spotsOf, stands, stateOfSpot } from "../../st
 
 /** @typedef {import("../../static/js/reviews/spots.ts").Spot} Spot */
 
-/** @param {string} text @param {number} start @param {number} [end] @param {Partial<import("../../static/js/lib/api.js").Anchor>} [given] */
+/** @param {string} text @param {number} start @param {number} [end] @param {Partial<import("../../static/js/lib/api.ts").Anchor>} [given] */
 const anchorIn = (text, start, end = start, given = {}) => ({
   state: /** @type {const} */ ("exact"), start, end, quote: text.slice(start, end),
   prefix: text.slice(Math.max(start - 32, 0), start), suffix: text.slice(end, end + 32), ...given,

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.js"
+import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.ts"
 import { divided } from "../../static/js/suggest/batches.ts"
 import { drawnChanges, foldedText, partAt, partsNear } from "../../static/js/suggest/drawn_text.ts"
 import { Overlay } from "../../static/js/suggest/overlay.ts"

@@ -8,7 +8,7 @@
 import assert from "node:assert/strict"
 import { isDeepStrictEqual } from "node:util"
 
-import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.js"
+import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.ts"
 import { applied, byOffset, stands } from "../../static/js/suggest/parts.ts"
 import { overlaps } from "../../static/js/suggest/ranges.ts"
 import { entering } from "../../static/js/suggest/recovery.ts"

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict"
 
-import { ChangeSet, Text } from "../../static/js/lib/vendor.js"
+import { ChangeSet, Text } from "../../static/js/lib/vendor.ts"
 import { Suggesting } from "../../static/js/suggest/suggesting.ts"
 
 /** @typedef {import("../../static/js/suggest/parts.ts").Part} Part */

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { ChangeSet } from "../../static/js/lib/vendor.js"
+import { ChangeSet } from "../../static/js/lib/vendor.ts"
 import { Page, part, replaced, said, stored } from "./suggesting_page.js"
 
 /** @typedef {import("../../static/js/suggest/entries.ts").Suggestion} Suggestion */

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { EditorState, EditorView } from "../../static/js/lib/vendor.js"
+import { EditorState, EditorView } from "../../static/js/lib/vendor.ts"
 import { marked, reviewsAt, setPassages } from "../../static/js/reviews/highlights.ts"
 import { spotsOf } from "../../static/js/reviews/spots.ts"
 import { setView, applicableSuggestions, overlappedIds, textShown, textView } from "../../static/js/reviews/text_view.ts"

@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL("../../static/", import.meta.url))
 const LINES_MAX = 400
 const FOLDERS = ["admin", "desk", "history", "identity", "lib", "notify", "reviews", "seat", "sections", "start", "suggest", "unsaved"]
 /** The scripts that are no modules: one runs before the first paint, one without a page. */
-const PRE_PAINT = "js/lib/pre_paint.js"
+const PRE_PAINT = "js/lib/pre_paint.ts"
 const SERVICE_WORKER = "service_worker.js"
 
 /** @param {string} end */
@@ -101,7 +101,7 @@ function needsOf(entry) {
 test("the modules lie in twelve folders, a page begins in its main module, and every module belongs to a page", () => {
   const modules = scripts().map(({ file }) => normalize(file)).filter((file) => file !== SERVICE_WORKER)
   const folders = new Set(modules.map((file) => file.split("/")[1] ?? ""))
-  assert.deepEqual([...folders].sort(), [...FOLDERS, "store.js"].sort())
+  assert.deepEqual([...folders].sort(), [...FOLDERS, "store.ts"].sort())
   const reached = new Set([PRE_PAINT])
   for (const { file, text } of files(".html")) {
     const entry = entryOf(text)

@@ -6,7 +6,7 @@ import { test } from "node:test"
 
 import { differenceOf } from "../../static/js/desk/difference.ts"
 import { undivided, undividedIn } from "../../static/js/desk/undivided.ts"
-import { EditorState, Text } from "../../static/js/lib/vendor.js"
+import { EditorState, Text } from "../../static/js/lib/vendor.ts"
 
 /** @param {string} text @param {{ from: number, to?: number, insert?: string }[]} changes @param {number} [caret] */
 function edited(text, changes, caret = 0) {

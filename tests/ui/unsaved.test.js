@@ -162,7 +162,7 @@ test("unsaved insertions are found in the text, also inside saved text", async (
 
 test("a recovered update with a deletion is not saved by its known insertions", async (t) => {
   const { SaveWatch } = await import("../../static/js/unsaved/save_watch.ts")
-  const { Y: Vendor } = await import("../../static/js/lib/vendor.js")
+  const { Y: Vendor } = await import("../../static/js/lib/vendor.ts")
   // Its warning before the page goes is the window's.
   Object.assign(globalThis, { window: new EventTarget() })
   t.after(() => Reflect.deleteProperty(globalThis, "window"))

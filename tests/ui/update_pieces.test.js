@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { Y } from "../../static/js/lib/vendor.js"
+import { Y } from "../../static/js/lib/vendor.ts"
 import { MESSAGE_BYTES } from "../../static/js/seat/yjs_socket.ts"
 import { piecesOf } from "../../static/js/seat/update_pieces.ts"
 

@@ -1,10 +1,10 @@
 /** Why a seat is held: a sentence, what it is made of, and who waits. One row below that seat's. */
 
-import { announce } from "../lib/announce.js"
-import { Problem, seatDetails, type SeatDetails } from "../lib/api.js"
-import { el, write } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { ago, clock, t, type Sentence } from "../lib/i18n.js"
+import { announce } from "../lib/announce.ts"
+import { Problem, seatDetails, type SeatDetails } from "../lib/api.ts"
+import { el, write } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { ago, clock, t, type Sentence } from "../lib/i18n.ts"
 
 const past = (details: SeatDetails, moment: string | null) => {
   if (moment !== null) return ago(Date.parse(details.as_of) - Date.parse(moment))

@@ -1,9 +1,9 @@
 /** The jobs of all servers: whether one runs, when the next run is due, and the last runs. Owns one section. */
 
-import { byId, el, isDrawn, svg } from "../lib/dom.js"
-import { clock, i18n, number, t, when } from "../lib/i18n.js"
-import { jobs as readJobs, type Job, type JobRun } from "../lib/operations_api.js"
-import { now } from "../lib/server_clock.js"
+import { byId, el, isDrawn, svg } from "../lib/dom.ts"
+import { clock, i18n, number, t, when } from "../lib/i18n.ts"
+import { jobs as readJobs, type Job, type JobRun } from "../lib/operations_api.ts"
+import { now } from "../lib/server_clock.ts"
 import { Section } from "./section.ts"
 
 const HEADS = [

@@ -1,9 +1,9 @@
 /** Held locks by class, with alarms: a table of classes, each of which opens to its locks. */
 
-import { heldLocks, type LockAlarm, type LockClass, type LockList } from "../lib/api.js"
-import { button, byId, el, icon, write } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { clock, i18n, length, number, t } from "../lib/i18n.js"
+import { heldLocks, type LockAlarm, type LockClass, type LockList } from "../lib/api.ts"
+import { button, byId, el, icon, write } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { clock, i18n, length, number, t } from "../lib/i18n.ts"
 
 /** How many locks of a class are shown. */
 const SHOWN = 100

@@ -1,14 +1,14 @@
 /** Where `admin.html` begins: the held seats of the cluster and why they are held, and locks by class, live. */
 
 import { Menu } from "../desk/menu.ts"
-import { showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { button, byId, el, fillMeter, initial, meter, write } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { showFailures } from "../lib/failures.js"
-import { ago, clock, i18n, number, t, when, type Sentence } from "../lib/i18n.js"
-import { now } from "../lib/server_clock.js"
+import { showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { button, byId, el, fillMeter, initial, meter, write } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { showFailures } from "../lib/failures.ts"
+import { ago, clock, i18n, number, t, when, type Sentence } from "../lib/i18n.ts"
+import { now } from "../lib/server_clock.ts"
 import { Explanation } from "./explain.ts"
 import { JobsSection, stateSign } from "./jobs.ts"
 import { Locks } from "./locks.ts"
@@ -381,8 +381,8 @@ function buttonAt(row: number, which: number) {
 }
 
 await i18n.start({
-  en: async () => (await import("../lib/i18n/admin_en.js")).adminEn,
-  ko: async () => (await import("../lib/i18n/admin_ko.js")).adminKo,
+  en: async () => (await import("../lib/i18n/admin_en.ts")).adminEn,
+  ko: async () => (await import("../lib/i18n/admin_ko.ts")).adminKo,
 })
 showFailures()
 new AdminPage().start()

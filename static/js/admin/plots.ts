@@ -1,8 +1,8 @@
 /** The last hour of all servers as three plots, readable without colour. Owns one section. */
 
-import { byId, el, svg, write } from "../lib/dom.js"
-import { clock, number, t } from "../lib/i18n.js"
-import { series as readSeries, type Series } from "../lib/operations_api.js"
+import { byId, el, svg, write } from "../lib/dom.ts"
+import { clock, number, t } from "../lib/i18n.ts"
+import { series as readSeries, type Series } from "../lib/operations_api.ts"
 import { Section } from "./section.ts"
 
 const PLOTS = ["seats", "edits", "renewal_p99_ms"] as const

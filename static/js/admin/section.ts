@@ -1,7 +1,7 @@
 /** A part of the operations page that is read now and then, and keeps what it has while a read fails. */
 
-import { errorText } from "../lib/error_text.js"
-import { t } from "../lib/i18n.js"
+import { errorText } from "../lib/error_text.ts"
+import { t } from "../lib/i18n.ts"
 
 /** Least time between two reads, in ms. */
 const READ_EVERY = 10_000

@@ -1,13 +1,13 @@
 /** Webhooks that the host product never took, with another delivery of one or of all. Owns one section. */
 
-import { showToast } from "../lib/announce.js"
-import { Problem } from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { button, byId, el, isDrawn, once, write } from "../lib/dom.js"
-import { errorText, toastError } from "../lib/error_text.js"
-import { number, t, tCount, when } from "../lib/i18n.js"
-import * as operations from "../lib/operations_api.js"
-import type { Webhook } from "../lib/operations_api.js"
+import { showToast } from "../lib/announce.ts"
+import { Problem } from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { button, byId, el, isDrawn, once, write } from "../lib/dom.ts"
+import { errorText, toastError } from "../lib/error_text.ts"
+import { number, t, tCount, when } from "../lib/i18n.ts"
+import * as operations from "../lib/operations_api.ts"
+import type { Webhook } from "../lib/operations_api.ts"
 import { fillRows } from "../start/person_rows.ts"
 import { Section } from "./section.ts"
 

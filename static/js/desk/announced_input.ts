@@ -6,7 +6,7 @@
  * its text again.
  */
 
-import { EditorView, ViewPlugin } from "../lib/vendor.js"
+import { EditorView, ViewPlugin } from "../lib/vendor.ts"
 
 /** A script that rewrites the text whenever it is drawn would never let the tab go. Undone changes in a period. */
 const UNDONE_MAX = 100

@@ -3,13 +3,13 @@
  * the gravest first, and nothing when all is well. Owns one element.
  */
 
-import { announce } from "../lib/announce.js"
-import { deletedSentence, restoreButton } from "../lib/deleted_sentence.js"
-import { button, byId, drawWith, el, icon, write } from "../lib/dom.js"
-import { clock, i18n, number, t, tCount, type Sentence } from "../lib/i18n.js"
-import { now } from "../lib/server_clock.js"
+import { announce } from "../lib/announce.ts"
+import { deletedSentence, restoreButton } from "../lib/deleted_sentence.ts"
+import { button, byId, drawWith, el, icon, write } from "../lib/dom.ts"
+import { clock, i18n, number, t, tCount, type Sentence } from "../lib/i18n.ts"
+import { now } from "../lib/server_clock.ts"
 import { takenSentence, waitedSentence, waitingSentence } from "../seat/wait_queue.ts"
-import type { Desk, Saving, Store } from "../store.js"
+import type { Desk, Saving, Store } from "../store.ts"
 import type { Refusal } from "../suggest/refusals.ts"
 import { unsavedActions, unsavedList, unsentParts } from "../unsaved/unsaved_list.ts"
 import { percentOf } from "./document_size.ts"

@@ -7,7 +7,7 @@
  */
 
 import type { ChangeDesc, EditorState as State, Text, Transaction } from "@codemirror/state"
-import { Facet } from "../lib/vendor.js"
+import { Facet } from "../lib/vendor.ts"
 
 type Range = { from: number, to: number }
 

@@ -10,7 +10,7 @@
 
 import type { EditorState as State } from "@codemirror/state"
 import type { Decoration, DecorationSet as Drawn, ViewUpdate } from "@codemirror/view"
-import { EditorView, ViewPlugin } from "../lib/vendor.js"
+import { EditorView, ViewPlugin } from "../lib/vendor.ts"
 
 /** The editor needs a moment to read the result of a composition, in ms. */
 const AFTERWARDS = 60

@@ -16,7 +16,7 @@
  */
 
 import type { Text } from "@codemirror/state"
-import { graphemesOf } from "../lib/graphemes.js"
+import { graphemesOf } from "../lib/graphemes.ts"
 
 export type Counts = { all: number, solid: number, utf8: number, euckr: number, foreign: number, words: number }
 export type Unit = "all" | "solid" | "utf8" | "euckr" | "words"

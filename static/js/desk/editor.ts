@@ -7,10 +7,10 @@
 
 import type { Transaction } from "@codemirror/state"
 import type { ViewUpdate } from "@codemirror/view"
-import { showToast } from "../lib/announce.js"
-import type { Role } from "../lib/api.js"
-import { byId } from "../lib/dom.js"
-import { t } from "../lib/i18n.js"
+import { showToast } from "../lib/announce.ts"
+import type { Role } from "../lib/api.ts"
+import { byId } from "../lib/dom.ts"
+import { t } from "../lib/i18n.ts"
 import {
   Compartment,
   EditorSelection,
@@ -21,7 +21,7 @@ import {
   placeholder,
   standardKeymap,
   type Y,
-} from "../lib/vendor.js"
+} from "../lib/vendor.ts"
 import { highlights, marked, setActive, setPending, setPassages, type Passage } from "../reviews/highlights.ts"
 import type { Range } from "../reviews/locate.ts"
 import { SharedPositions } from "../reviews/shared_positions.ts"

@@ -3,13 +3,13 @@
  * the server cannot make it leads to the print of the page.
  */
 
-import { showToast } from "../lib/announce.js"
-import { Problem } from "../lib/api.js"
-import { byId, download, drawWith, el, say, translatedButton } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { exportFile, FORMATS, formatsOfServer } from "../lib/files.js"
-import { t } from "../lib/i18n.js"
-import type { Store } from "../store.js"
+import { showToast } from "../lib/announce.ts"
+import { Problem } from "../lib/api.ts"
+import { byId, download, drawWith, el, say, translatedButton } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { exportFile, FORMATS, formatsOfServer } from "../lib/files.ts"
+import { t } from "../lib/i18n.ts"
+import type { Store } from "../store.ts"
 import { ENDED_LINKS } from "./policy.ts"
 
 export class ExportDialog {

@@ -5,9 +5,9 @@
 
 import type { StateEffectType } from "@codemirror/state"
 import type { ViewUpdate } from "@codemirror/view"
-import { showToast } from "../lib/announce.js"
-import { el, translatedButton } from "../lib/dom.js"
-import { i18n, number, t, type Sentence } from "../lib/i18n.js"
+import { showToast } from "../lib/announce.ts"
+import { el, translatedButton } from "../lib/dom.ts"
+import { i18n, number, t, type Sentence } from "../lib/i18n.ts"
 import {
   closeSearchPanel,
   EditorSelection,
@@ -22,7 +22,7 @@ import {
   searchPanelOpen,
   setSearchQuery,
   StateEffect,
-} from "../lib/vendor.js"
+} from "../lib/vendor.ts"
 import { MATCHES_MAX, matchesOf, matchFrom, queryOf, type Match } from "./find_query.ts"
 
 /** Does an edit as one undo step; answers what takes it back. */

@@ -6,7 +6,7 @@
  */
 
 import type { EditorState } from "@codemirror/state"
-import { SearchQuery } from "../lib/vendor.js"
+import { SearchQuery } from "../lib/vendor.ts"
 
 /** A count stops here: more matches are "10,000+". */
 export const MATCHES_MAX = 10_000

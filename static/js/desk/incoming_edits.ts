@@ -6,8 +6,8 @@
 
 import type { Transaction } from "@codemirror/state"
 import type { ViewUpdate } from "@codemirror/view"
-import { incoming } from "../lib/incoming.js"
-import { EditorState, EditorView, ViewPlugin } from "../lib/vendor.js"
+import { incoming } from "../lib/incoming.ts"
+import { EditorState, EditorView, ViewPlugin } from "../lib/vendor.ts"
 
 /** The editor needs a moment to read the result of a composition, in ms. */
 const COMPOSED_PAUSE = 60

@@ -6,7 +6,7 @@
  */
 
 import type { ViewUpdate } from "@codemirror/view"
-import { Decoration, EditorView, ViewPlugin } from "../lib/vendor.js"
+import { Decoration, EditorView, ViewPlugin } from "../lib/vendor.ts"
 
 /** Letters of the scripts that are written from right to left. */
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u

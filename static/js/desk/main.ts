@@ -1,7 +1,7 @@
 /** Where `editor.html` begins: from the address to the desk. */
 
-import { i18n, translateAll } from "../lib/i18n.js"
-import { cleanFields } from "../lib/incoming.js"
+import { i18n, translateAll } from "../lib/i18n.ts"
+import { cleanFields } from "../lib/incoming.ts"
 import { enter } from "../seat/entry.ts"
 import { EntryDialog } from "../seat/entry_dialog.ts"
 import { DeskPage } from "./wiring.ts"

@@ -1,8 +1,8 @@
 /** The menu of every page: language, appearance, and what the page adds. Owns one element. */
 
-import { byId, drawWith, el, sayAgain } from "../lib/dom.js"
-import { i18n, languages, translateAll, type Language, type Sentence } from "../lib/i18n.js"
-import { theme, useTheme, type Theme } from "../lib/theme.js"
+import { byId, drawWith, el, sayAgain } from "../lib/dom.ts"
+import { i18n, languages, translateAll, type Language, type Sentence } from "../lib/i18n.ts"
+import { theme, useTheme, type Theme } from "../lib/theme.ts"
 
 export type Group = [title: Sentence, ...entries: Element[]]
 

@@ -5,7 +5,7 @@
  * Pure, tested with `node --test`.
  */
 
-import type { Desk, Phase } from "../store.js"
+import type { Desk, Phase } from "../store.ts"
 import type { Draft } from "../unsaved/drafts.ts"
 
 /** Reasons of a lost seat after which the same page can claim it again. */

@@ -8,7 +8,7 @@
  * begins there. Tested against Yjs's own answer.
  */
 
-import { Y } from "../lib/vendor.js"
+import { Y } from "../lib/vendor.ts"
 
 /**
  * The same as `Y.createRelativePositionFromTypeIndex`.

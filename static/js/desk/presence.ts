@@ -6,11 +6,11 @@
  */
 
 import type { EditorState, StateEffectType } from "@codemirror/state"
-import type { Role } from "../lib/api.js"
-import { byId, el, initialOf } from "../lib/dom.js"
-import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "../lib/vendor.js"
+import type { Role } from "../lib/api.ts"
+import { byId, el, initialOf } from "../lib/dom.ts"
+import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "../lib/vendor.ts"
 import type { Connection } from "../seat/connection.ts"
-import { peersOf } from "../store.js"
+import { peersOf } from "../store.ts"
 import { base } from "./base_text.ts"
 import { drawnApartFromComposing } from "./composing.ts"
 import { relativeAt } from "./positions.ts"

@@ -5,10 +5,10 @@
  * so the print is a view of its own.
  */
 
-import type { Link, Review } from "../lib/api.js"
-import { el } from "../lib/dom.js"
-import { i18n, number, t } from "../lib/i18n.js"
-import { now } from "../lib/server_clock.js"
+import type { Link, Review } from "../lib/api.ts"
+import { el } from "../lib/dom.ts"
+import { i18n, number, t } from "../lib/i18n.ts"
+import { now } from "../lib/server_clock.ts"
 import { partsView } from "../reviews/diff_view.ts"
 import { isSuggestion } from "../reviews/parts.ts"
 import type { Reviews } from "../reviews/reviews.ts"

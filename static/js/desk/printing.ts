@@ -3,11 +3,11 @@
  * command takes the last choice.
  */
 
-import { el, translatedButton } from "../lib/dom.js"
-import { t, type Sentence } from "../lib/i18n.js"
-import { preference, setPreference } from "../lib/preferences.js"
+import { el, translatedButton } from "../lib/dom.ts"
+import { t, type Sentence } from "../lib/i18n.ts"
+import { preference, setPreference } from "../lib/preferences.ts"
 import type { Reviews } from "../reviews/reviews.ts"
-import type { Store } from "../store.js"
+import type { Store } from "../store.ts"
 import type { Editor } from "./editor.ts"
 import { printView } from "./print_view.ts"
 

@@ -8,8 +8,8 @@
  */
 
 import type { ChangeSet, StateEffectType, Transaction } from "@codemirror/state"
-import { byId } from "../lib/dom.js"
-import { EditorView } from "../lib/vendor.js"
+import { byId } from "../lib/dom.ts"
+import { EditorView } from "../lib/vendor.ts"
 
 /** A position of the text, and where its row stands in the window, in px. */
 type Position = { at: number, top: number }

@@ -6,7 +6,7 @@
  * letters of the text.
  */
 
-import { EditorView } from "../lib/vendor.js"
+import { EditorView } from "../lib/vendor.ts"
 
 /** @param mayType whether a composed text will be accepted */
 export const replacedSelection = (mayType: () => boolean) => [

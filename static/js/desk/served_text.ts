@@ -6,10 +6,10 @@
  * (`editor.ts`). A page with unsaved edits shows its own text, which has them.
  */
 
-import * as api from "../lib/api.js"
-import { now } from "../lib/server_clock.js"
+import * as api from "../lib/api.ts"
+import { now } from "../lib/server_clock.ts"
 import type { Reviews } from "../reviews/reviews.ts"
-import type { Store } from "../store.js"
+import type { Store } from "../store.ts"
 import type { Editor } from "./editor.ts"
 import { mayShowServed } from "./policy.ts"
 

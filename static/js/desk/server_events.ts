@@ -5,15 +5,15 @@
  * the page reads again after such an event.
  */
 
-import { showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { t } from "../lib/i18n.js"
-import { now } from "../lib/server_clock.js"
+import { showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { t } from "../lib/i18n.ts"
+import { now } from "../lib/server_clock.ts"
 import type { Reviews } from "../reviews/reviews.ts"
 import type { Connection, ServerEvent } from "../seat/connection.ts"
 import type { TurnBar } from "../seat/turn.ts"
 import type { Questions } from "../sections/questions.ts"
-import type { Store } from "../store.js"
+import type { Store } from "../store.ts"
 import type { SaveWatch } from "../unsaved/save_watch.ts"
 import { ample, sizeIn, type Size } from "./document_size.ts"
 import type { Editor } from "./editor.ts"

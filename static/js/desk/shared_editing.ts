@@ -6,7 +6,7 @@
 
 import type { Extension, Transaction } from "@codemirror/state"
 import type { ViewUpdate } from "@codemirror/view"
-import { EditorState, EditorView, keymap, Y, yCollab, ySyncAnnotation, ySyncFacet, yUndoManagerKeymap } from "../lib/vendor.js"
+import { EditorState, EditorView, keymap, Y, yCollab, ySyncAnnotation, ySyncFacet, yUndoManagerKeymap } from "../lib/vendor.ts"
 import { AtRest } from "./at_rest.ts"
 import { differenceOf } from "./difference.ts"
 import { relativeAt } from "./positions.ts"

@@ -5,8 +5,8 @@
  * letters of its own, and with a Korean layout every letter is another one.
  */
 
-import { button, byId, drawWith, el } from "../lib/dom.js"
-import { t, type Sentence } from "../lib/i18n.js"
+import { button, byId, drawWith, el } from "../lib/dom.ts"
+import { t, type Sentence } from "../lib/i18n.ts"
 
 type Command = "comment" | "mode" | "next" | "previous" | "accept" | "acceptNext" | "rejectNext" | "acceptAll" | "say" | "view" | "region" | "resolve" | "history" | "find" | "print" | "text" | "help"
 type CommonCommands = Record<Exclude<Command, "help" | "mode" | "acceptNext" | "rejectNext" | "say" | "view" | "region">, () => void>

@@ -1,8 +1,8 @@
 /** The foot of the desk: how long the text is, and how far from where it should be. */
 
-import { byId, el, fillMeter } from "../lib/dom.js"
-import { i18n, number, t } from "../lib/i18n.js"
-import { setPreference, preference } from "../lib/preferences.js"
+import { byId, el, fillMeter } from "../lib/dom.ts"
+import { i18n, number, t } from "../lib/i18n.ts"
+import { setPreference, preference } from "../lib/preferences.ts"
 import { charactersIn, Counter, units, type Counts, type Unit } from "./counts.ts"
 import type { Editor } from "./editor.ts"
 

@@ -1,12 +1,12 @@
 /** The ways out with the text: entries of the menu that copy it, copy a part, or save it as a file. */
 
 import type { Text } from "@codemirror/state"
-import { showToast } from "../lib/announce.js"
-import { byId, copy, download, el } from "../lib/dom.js"
-import { reloading } from "../lib/failures.js"
-import { number, t } from "../lib/i18n.js"
+import { showToast } from "../lib/announce.ts"
+import { byId, copy, download, el } from "../lib/dom.ts"
+import { reloading } from "../lib/failures.ts"
+import { number, t } from "../lib/i18n.ts"
 import type { Range } from "../reviews/locate.ts"
-import type { Store } from "../store.js"
+import type { Store } from "../store.ts"
 import { charactersIn } from "./counts.ts"
 import { fileName } from "./document_size.ts"
 import type { Editor } from "./editor.ts"

@@ -1,11 +1,11 @@
 /** The title in the bar, which the writer may change, and how safe the text is, below it. */
 
-import { announce, showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { byId, drawWith, el, icon } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { clock, number, t, tCount } from "../lib/i18n.js"
-import type { Store } from "../store.js"
+import { announce, showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { byId, drawWith, el, icon } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { clock, number, t, tCount } from "../lib/i18n.ts"
+import type { Store } from "../store.ts"
 import { ENDED_LINKS } from "./policy.ts"
 
 export class Title {

@@ -6,7 +6,7 @@
  */
 
 import type { Text, Transaction, TransactionSpec as Spec } from "@codemirror/state"
-import { Decoration, EditorSelection, EditorState, EditorView } from "../lib/vendor.js"
+import { Decoration, EditorSelection, EditorState, EditorView } from "../lib/vendor.ts"
 
 /** Half a pair without its other half. */
 const HALF = /\p{Cs}/gu

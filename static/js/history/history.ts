@@ -6,11 +6,11 @@
  */
 
 import type { Editor } from "../desk/editor.ts"
-import * as api from "../lib/api.js"
-import { button, byId, el, onSubmit } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { i18n, translateAll, t } from "../lib/i18n.js"
-import type { Store } from "../store.js"
+import * as api from "../lib/api.ts"
+import { button, byId, el, onSubmit } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { i18n, translateAll, t } from "../lib/i18n.ts"
+import type { Store } from "../store.ts"
 import { Timeline } from "./timeline.ts"
 import { VersionView } from "./version_view.ts"
 

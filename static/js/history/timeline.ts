@@ -5,10 +5,10 @@
  * Drawn anew it keeps what is chosen, and the focus where it was.
  */
 
-import type { Version } from "../lib/api.js"
-import { button, el } from "../lib/dom.js"
-import { clock, i18n, number, t } from "../lib/i18n.js"
-import { now } from "../lib/server_clock.js"
+import type { Version } from "../lib/api.ts"
+import { button, el } from "../lib/dom.ts"
+import { clock, i18n, number, t } from "../lib/i18n.ts"
+import { now } from "../lib/server_clock.ts"
 
 /** How long one must stay on a version before it is compared, in ms: arrows may be held down. */
 const CHOOSE_DELAY = 120

@@ -7,12 +7,12 @@
  */
 
 import { charactersIn } from "../desk/counts.ts"
-import * as api from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { button, el, once, translatedButton } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { graphemesOf } from "../lib/graphemes.js"
-import { number, t, when } from "../lib/i18n.js"
+import * as api from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { button, el, once, translatedButton } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { graphemesOf } from "../lib/graphemes.ts"
+import { number, t, when } from "../lib/i18n.ts"
 import { marked } from "../reviews/diff_view.ts"
 import { pieces, type Piece } from "../reviews/word_diff.ts"
 import { nameOf } from "./timeline.ts"

@@ -5,12 +5,12 @@
  * as the stranger. Owns one form and the button that opens it.
  */
 
-import { showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { byId, el, onSubmit, say } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { t } from "../lib/i18n.js"
+import { showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { byId, el, onSubmit, say } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { t } from "../lib/i18n.ts"
 import { Drafts } from "../unsaved/drafts.ts"
 
 export class CodeForm {

@@ -1,8 +1,8 @@
 /** The dialog of who is who: a title, what it holds, a spoken line of what was done, and its end. Owns one element. */
 
-import { button, byId, el, once, say, translatedButton } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { i18n, t, type Sentence } from "../lib/i18n.js"
+import { button, byId, el, once, say, translatedButton } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { i18n, t, type Sentence } from "../lib/i18n.ts"
 
 export class IdentityDialog {
   declare translate: () => void

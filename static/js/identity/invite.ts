@@ -1,13 +1,13 @@
 /** The invite: its button, copying it, and when this browser copied it last. */
 
 import { ENDED_LINKS } from "../desk/policy.ts"
-import { showToast } from "../lib/announce.js"
-import type { Link } from "../lib/api.js"
-import { byId, copy, drawWith, el, footWhenNarrow, translatedButton } from "../lib/dom.js"
-import { t } from "../lib/i18n.js"
-import { preference, setPreference } from "../lib/preferences.js"
-import { now } from "../lib/server_clock.js"
-import type { Store } from "../store.js"
+import { showToast } from "../lib/announce.ts"
+import type { Link } from "../lib/api.ts"
+import { byId, copy, drawWith, el, footWhenNarrow, translatedButton } from "../lib/dom.ts"
+import { t } from "../lib/i18n.ts"
+import { preference, setPreference } from "../lib/preferences.ts"
+import { now } from "../lib/server_clock.ts"
+import type { Store } from "../store.ts"
 
 /** The button of a writer without a reviewer: in the empty margin, or in the foot. */
 export class InviteButton {

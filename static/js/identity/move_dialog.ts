@@ -1,10 +1,10 @@
 /** A code that signs this guest in on another device, with the time that it is valid for. */
 
-import * as api from "../lib/api.js"
-import { copy, el, once, translatedButton, write } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { t, type Sentence } from "../lib/i18n.js"
-import { now } from "../lib/server_clock.js"
+import * as api from "../lib/api.ts"
+import { copy, el, once, translatedButton, write } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { t, type Sentence } from "../lib/i18n.ts"
+import { now } from "../lib/server_clock.ts"
 import { IdentityDialog } from "./dialog.ts"
 
 export class MoveDialog {

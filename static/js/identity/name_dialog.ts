@@ -1,9 +1,9 @@
 /** A guest corrects the name. */
 
-import * as api from "../lib/api.js"
-import { el, onSubmit, translatedButton } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { t } from "../lib/i18n.js"
+import * as api from "../lib/api.ts"
+import { el, onSubmit, translatedButton } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { t } from "../lib/i18n.ts"
 import { IdentityDialog } from "./dialog.ts"
 
 /** Longest name the server takes, in characters. */

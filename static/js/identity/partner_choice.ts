@@ -1,9 +1,9 @@
 /** The choice of a reviewer among the partners. */
 
-import type { User } from "../lib/api.js"
-import { el } from "../lib/dom.js"
-import { t, when } from "../lib/i18n.js"
-import type { Partner } from "../lib/partners_api.js"
+import type { User } from "../lib/api.ts"
+import { el } from "../lib/dom.ts"
+import { t, when } from "../lib/i18n.ts"
+import type { Partner } from "../lib/partners_api.ts"
 
 /**
  * @param chosen the id of the one to select

@@ -4,15 +4,15 @@
  * A refused user is announced at once (`invite.refused`), and stands in the list.
  */
 
-import { showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { el } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { t, when } from "../lib/i18n.js"
-import { partners, type Partner } from "../lib/partners_api.js"
+import { showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { el } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { t, when } from "../lib/i18n.ts"
+import { partners, type Partner } from "../lib/partners_api.ts"
 import type { Connection, ServerEvent } from "../seat/connection.ts"
-import type { Store } from "../store.js"
+import type { Store } from "../store.ts"
 import { IdentityDialog } from "./dialog.ts"
 import { copiedAt, copyInvite } from "./invite.ts"
 import { partnerChoice } from "./partner_choice.ts"

@@ -1,7 +1,7 @@
 /** The menu entries of a user's own identity: correct the name, notifications, use another device, leave. */
 
-import type { User } from "../lib/api.js"
-import { el } from "../lib/dom.js"
+import type { User } from "../lib/api.ts"
+import { el } from "../lib/dom.ts"
 import { Notifications } from "../notify/notifications.ts"
 import { SignOut, isGuest } from "./sign_out.ts"
 import { MoveDialog } from "./move_dialog.ts"

@@ -5,13 +5,13 @@
  * them: the question names both. Other tabs of the same user follow.
  */
 
-import { showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { el } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { t } from "../lib/i18n.js"
-import { setPreference } from "../lib/preferences.js"
+import { showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { el } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { t } from "../lib/i18n.ts"
+import { setPreference } from "../lib/preferences.ts"
 import { Drafts } from "../unsaved/drafts.ts"
 
 /** The ids that the server gives to guests. */

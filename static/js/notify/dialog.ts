@@ -1,11 +1,11 @@
 /** The dialog of notifications: this browser, the user's other browsers, and reminders. */
 
 import { IdentityDialog } from "../identity/dialog.ts"
-import { Problem } from "../lib/api.js"
-import { el } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { t, when } from "../lib/i18n.js"
-import * as notify from "../lib/notify_api.js"
+import { Problem } from "../lib/api.ts"
+import { el } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { t, when } from "../lib/i18n.ts"
+import * as notify from "../lib/notify_api.ts"
 import { browserName } from "./notify_text.ts"
 import type { Push, PushState } from "./push.ts"
 import { RemindersForm } from "./reminders_form.ts"

@@ -3,11 +3,11 @@
  * are there only if the server sends pushes.
  */
 
-import { showToast } from "../lib/announce.js"
-import type { User } from "../lib/api.js"
-import { el } from "../lib/dom.js"
-import { i18n, t } from "../lib/i18n.js"
-import { preference, setPreference } from "../lib/preferences.js"
+import { showToast } from "../lib/announce.ts"
+import type { User } from "../lib/api.ts"
+import { el } from "../lib/dom.ts"
+import { i18n, t } from "../lib/i18n.ts"
+import { preference, setPreference } from "../lib/preferences.ts"
 import { NotificationsDialog, outcomeSentence, pushErrorText } from "./dialog.ts"
 import { Push } from "./push.ts"
 

@@ -1,6 +1,6 @@
 /** Browsers, and times of reminders, as one would name them. Pure, tested with `node --test`. */
 
-import { ownTimeZone } from "../lib/i18n.js"
+import { ownTimeZone } from "../lib/i18n.ts"
 
 /** Push services of the well-known browsers. */
 const SERVICES: readonly [RegExp, string][] = [

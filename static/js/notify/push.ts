@@ -4,9 +4,9 @@
  * The permission is requested by a press of the user only, never when a page loads.
  */
 
-import { i18n } from "../lib/i18n.js"
-import * as notify from "../lib/notify_api.js"
-import { preference, setPreference } from "../lib/preferences.js"
+import { i18n } from "../lib/i18n.ts"
+import * as notify from "../lib/notify_api.ts"
+import { preference, setPreference } from "../lib/preferences.ts"
 
 const WORKER = "/service-worker.js"
 /** The preference with the id of the user whose notifications this browser receives. */

@@ -1,11 +1,11 @@
 /** The settings of reminders: what they are about, quiet hours, and the time zone of those. Owns one form. */
 
-import { Problem } from "../lib/api.js"
-import { el, onSubmit, say, translatedButton } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { ownTimeZone, t, type Sentence } from "../lib/i18n.js"
-import * as notify from "../lib/notify_api.js"
-import type { Reminders } from "../lib/notify_api.js"
+import { Problem } from "../lib/api.ts"
+import { el, onSubmit, say, translatedButton } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { ownTimeZone, t, type Sentence } from "../lib/i18n.ts"
+import * as notify from "../lib/notify_api.ts"
+import type { Reminders } from "../lib/notify_api.ts"
 import { timeZones } from "./notify_text.ts"
 
 const SWITCHES = ["review_unanswered", "seat_free", "request_unanswered"] as const

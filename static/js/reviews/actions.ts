@@ -4,12 +4,12 @@
  */
 
 import type { Editor } from "../desk/editor.ts"
-import { announce, showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { copy, el, mayMoveFocus } from "../lib/dom.js"
-import { reviewErrorText } from "../lib/error_text.js"
-import { t } from "../lib/i18n.js"
+import { announce, showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { copy, el, mayMoveFocus } from "../lib/dom.ts"
+import { reviewErrorText } from "../lib/error_text.ts"
+import { t } from "../lib/i18n.ts"
 import type { Decision } from "./card.ts"
 import type { Decisions } from "./decisions.ts"
 import { ReviewForm, type Written } from "./form.ts"

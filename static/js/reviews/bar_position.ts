@@ -1,6 +1,6 @@
 /** Where a small bar beside the text stands: below its subject, inside the window and the paper, under no bar of the page. */
 
-import { byId } from "../lib/dom.js"
+import { byId } from "../lib/dom.ts"
 
 /** Its distance from its subject and from the bars, in px. */
 const GAP = 6

@@ -6,9 +6,9 @@
  */
 
 import { chordOf } from "../desk/shortcuts.ts"
-import type { AnchorState, Reply, Review, Role, User } from "../lib/api.js"
-import { button, el, initial, mayMoveFocus, once, onSubmit, pressTwice } from "../lib/dom.js"
-import { number, t, tCount, when } from "../lib/i18n.js"
+import type { AnchorState, Reply, Review, Role, User } from "../lib/api.ts"
+import { button, el, initial, mayMoveFocus, once, onSubmit, pressTwice } from "../lib/dom.ts"
+import { number, t, tCount, when } from "../lib/i18n.ts"
 import { diffView, partsView } from "./diff_view.ts"
 import { formKeys, grow, ReviewForm, type Written } from "./form.ts"
 import { sayParts } from "./part_text.ts"

@@ -1,7 +1,7 @@
 /** The thin lines that connect each card with its passage. Owns one drawing over the desk. */
 
-import type { Role } from "../lib/api.js"
-import { svg } from "../lib/dom.js"
+import type { Role } from "../lib/api.ts"
+import { svg } from "../lib/dom.ts"
 
 type Connector = { id: string, active: boolean, by: Role, from: { x: number, y: number }, to: { x: number, y: number }, turn: number }
 

@@ -1,10 +1,10 @@
 /** The menu in the margin's head, and its entries that decide all open suggestions at once. */
 
 import { closeByItself } from "../desk/menu.ts"
-import type { Verdict } from "../lib/api.js"
-import { byId, el, isDrawn, once } from "../lib/dom.js"
-import { i18n, number, t } from "../lib/i18n.js"
-import type { Store } from "../store.js"
+import type { Verdict } from "../lib/api.ts"
+import { byId, el, isDrawn, once } from "../lib/dom.ts"
+import { i18n, number, t } from "../lib/i18n.ts"
+import type { Store } from "../store.ts"
 import type { Decisions } from "./decisions.ts"
 import { changeMenu } from "./margin_tabs.ts"
 import type { Reviews } from "./reviews.ts"

@@ -1,7 +1,7 @@
 /** The parts of the desk that show and decide suggestions in the text, with their keys, by role. */
 
 import type { Editor } from "../desk/editor.ts"
-import { byId } from "../lib/dom.js"
+import { byId } from "../lib/dom.ts"
 import type { ReviewActions } from "./actions.ts"
 import { DecisionBar } from "./decision_bar.ts"
 import type { Decisions } from "./decisions.ts"

@@ -7,13 +7,13 @@
  */
 
 import type { Editor } from "../desk/editor.ts"
-import { showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import type { DecisionMade, Review, Verdict } from "../lib/api.js"
-import { reviewErrorText } from "../lib/error_text.js"
-import { number, t } from "../lib/i18n.js"
-import { now } from "../lib/server_clock.js"
-import type { Store } from "../store.js"
+import { showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import type { DecisionMade, Review, Verdict } from "../lib/api.ts"
+import { reviewErrorText } from "../lib/error_text.ts"
+import { number, t } from "../lib/i18n.ts"
+import { now } from "../lib/server_clock.ts"
+import type { Store } from "../store.ts"
 import { isSuggestion } from "./parts.ts"
 import type { Reviews } from "./reviews.ts"
 

@@ -1,8 +1,8 @@
 /** A word diff, drawn: struck and underlined, and named to who cannot see either. */
 
-import type { Part } from "../lib/api.js"
-import { el } from "../lib/dom.js"
-import { t } from "../lib/i18n.js"
+import type { Part } from "../lib/api.ts"
+import { el } from "../lib/dom.ts"
+import { t } from "../lib/i18n.ts"
 import { movedText } from "./parts.ts"
 import { wordDiff } from "./word_diff.ts"
 

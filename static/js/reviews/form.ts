@@ -5,8 +5,8 @@
  * The form never discards typed text: a failed request leaves it unchanged.
  */
 
-import { button, el, onSubmit } from "../lib/dom.js"
-import { t } from "../lib/i18n.js"
+import { button, el, onSubmit } from "../lib/dom.ts"
+import { t } from "../lib/i18n.ts"
 import { diffView } from "./diff_view.ts"
 import { formName } from "./subject.ts"
 

@@ -7,7 +7,7 @@
  * with the right text before it. Pure, tested with `node --test`.
  */
 
-import type { Anchor } from "../lib/api.js"
+import type { Anchor } from "../lib/api.ts"
 
 export type Range = { from: number, to: number }
 /** The text as the editor has it. */

@@ -7,10 +7,10 @@
  */
 
 import type { Editor } from "../desk/editor.ts"
-import type { Review } from "../lib/api.js"
-import { byId, el, refuse, write } from "../lib/dom.js"
-import { number, t } from "../lib/i18n.js"
-import type { Store } from "../store.js"
+import type { Review } from "../lib/api.ts"
+import { byId, el, refuse, write } from "../lib/dom.ts"
+import { number, t } from "../lib/i18n.ts"
+import type { Store } from "../store.ts"
 import { ReviewCard, type Actions } from "./card.ts"
 import { CardKeys } from "./card_keys.ts"
 import { MarginTabs } from "./margin_tabs.ts"

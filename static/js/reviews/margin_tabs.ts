@@ -7,8 +7,8 @@
  * Fires `change` when another tab is shown.
  */
 
-import { byId, el } from "../lib/dom.js"
-import { number, t, tCount } from "../lib/i18n.js"
+import { byId, el } from "../lib/dom.ts"
+import { number, t, tCount } from "../lib/i18n.ts"
 
 type Tab = "open" | "done" | "lost"
 

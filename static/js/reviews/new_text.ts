@@ -1,7 +1,7 @@
 /** The new text of a suggestion, drawn behind the old one, and the sign of a line break. The text of the editor contains neither. */
 
-import { el } from "../lib/dom.js"
-import { WidgetType, type EditorView } from "../lib/vendor.js"
+import { el } from "../lib/dom.ts"
+import { WidgetType, type EditorView } from "../lib/vendor.ts"
 
 /** The sign of a line break. */
 const SIGN = "¶"

@@ -3,12 +3,12 @@
  * in a while. Owns one element, which leads to the last of them.
  */
 
-import { announce } from "../lib/announce.js"
-import type { Review } from "../lib/api.js"
-import { byId, drawWith, el, isDrawn } from "../lib/dom.js"
-import { number, t, tCount } from "../lib/i18n.js"
-import { now } from "../lib/server_clock.js"
-import type { Store } from "../store.js"
+import { announce } from "../lib/announce.ts"
+import type { Review } from "../lib/api.ts"
+import { byId, drawWith, el, isDrawn } from "../lib/dom.ts"
+import { number, t, tCount } from "../lib/i18n.ts"
+import { now } from "../lib/server_clock.ts"
+import type { Store } from "../store.ts"
 import { sayParts } from "./part_text.ts"
 import { isSuggestion } from "./parts.ts"
 import type { Reviews } from "./reviews.ts"

@@ -1,7 +1,7 @@
 /** The parts of a suggestion in words: what becomes what, for a name or to be spoken. */
 
-import type { Part } from "../lib/api.js"
-import { number, t } from "../lib/i18n.js"
+import type { Part } from "../lib/api.ts"
+import { number, t } from "../lib/i18n.ts"
 import { kindOf, movedText } from "./parts.ts"
 
 /** So much of a text is spoken, in UTF-16 units. */

@@ -3,7 +3,7 @@
  * a gap, where its text is added; one without a text deletes its quote. Pure, tested with `node --test`.
  */
 
-import type { Part, Review } from "../lib/api.js"
+import type { Part, Review } from "../lib/api.ts"
 
 type PartKind = "insert" | "delete" | "replace"
 type WithParts = Pick<Review, "parts">

@@ -4,8 +4,8 @@
  */
 
 import type { Editor } from "../desk/editor.ts"
-import { byId, el } from "../lib/dom.js"
-import { number, t } from "../lib/i18n.js"
+import { byId, el } from "../lib/dom.ts"
+import { number, t } from "../lib/i18n.ts"
 import { Connectors } from "./connectors.ts"
 import { arrange, crowded, scrollInto, type Box } from "./layout.ts"
 import { bottomOf } from "./new_text.ts"

@@ -5,9 +5,9 @@
  * the review changes.
  */
 
-import type { Reply, Review, Role } from "../lib/api.js"
-import { button, el, initial, onSubmit, pressTwice } from "../lib/dom.js"
-import { i18n, number, t, when } from "../lib/i18n.js"
+import type { Reply, Review, Role } from "../lib/api.ts"
+import { button, el, initial, onSubmit, pressTwice } from "../lib/dom.ts"
+import { i18n, number, t, when } from "../lib/i18n.ts"
 import type { CardContext } from "./card.ts"
 import { formKeys, grow } from "./form.ts"
 import type { WrittenDrafts } from "./written_drafts.ts"

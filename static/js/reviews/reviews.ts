@@ -9,8 +9,8 @@
  */
 
 import type { Editor } from "../desk/editor.ts"
-import * as api from "../lib/api.js"
-import { now } from "../lib/server_clock.js"
+import * as api from "../lib/api.ts"
+import { now } from "../lib/server_clock.ts"
 import type { Tree } from "./locate.ts"
 import { isSuggestion } from "./parts.ts"
 import { isWhole, mayReturn, spotsOf, stands, stateOfSpot, type Spot } from "./spots.ts"

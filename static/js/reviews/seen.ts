@@ -3,7 +3,7 @@
  * changes up to it are seen. Pure, tested with `node --test`.
  */
 
-import type { Review } from "../lib/api.js"
+import type { Review } from "../lib/api.ts"
 
 type Changed = Pick<Review, "id" | "change" | "changed_by">
 

@@ -6,7 +6,7 @@
  */
 
 import type { Editor } from "../desk/editor.ts"
-import { byId, translatedButton } from "../lib/dom.js"
+import { byId, translatedButton } from "../lib/dom.ts"
 import { moveBelow } from "./bar_position.ts"
 
 /** Longest passage of a review, in UTF-16 units, as the server has it. */

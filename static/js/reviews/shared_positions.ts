@@ -5,8 +5,8 @@
  * through the text indexes its letters: Yjs would walk for each position.
  */
 
-import type { Anchor } from "../lib/api.js"
-import { Y } from "../lib/vendor.js"
+import type { Anchor } from "../lib/api.ts"
+import { Y } from "../lib/vendor.ts"
 
 /** Of one client. */
 type Run = { clock: number, length: number, at: number, isVisible: boolean }

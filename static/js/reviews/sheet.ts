@@ -7,7 +7,7 @@
  */
 
 import type { Editor } from "../desk/editor.ts"
-import { byId, el } from "../lib/dom.js"
+import { byId, el } from "../lib/dom.ts"
 import { reviewsAt } from "./highlights.ts"
 
 /** A swipe of the head by so much closes the sheet, in px. */

@@ -7,7 +7,7 @@
  */
 
 import type { ChangeDesc as Changes } from "@codemirror/state"
-import type { Anchor, AnchorState, Review } from "../lib/api.js"
+import type { Anchor, AnchorState, Review } from "../lib/api.ts"
 import { BESIDE, besideGap, gapHolds, locate, locateGap, locateInserted, locateInsertedGap, type Range, type Tree } from "./locate.ts"
 import { isSuggestion } from "./parts.ts"
 import type { SharedPositions } from "./shared_positions.ts"

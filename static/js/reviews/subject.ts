@@ -1,7 +1,7 @@
 /** The subject of a review in words: the name of its card and of each button on it. */
 
-import type { Review } from "../lib/api.js"
-import { t } from "../lib/i18n.js"
+import type { Review } from "../lib/api.ts"
+import { t } from "../lib/i18n.ts"
 import { inShort, sayParts } from "./part_text.ts"
 import { isSummary, quoteOf } from "./summary.ts"
 

@@ -3,7 +3,7 @@
  * above all other reviews. Pure, tested with `node --test`.
  */
 
-import type { Review } from "../lib/api.js"
+import type { Review } from "../lib/api.ts"
 
 type Anchored = Pick<Review, "anchor">
 

@@ -5,8 +5,8 @@
 
 import type { EditorState as State, StateEffectType } from "@codemirror/state"
 import { base } from "../desk/base_text.ts"
-import { el } from "../lib/dom.js"
-import { Decoration, EditorState, EditorView, keymap, Prec, StateEffect, StateField, WidgetType } from "../lib/vendor.js"
+import { el } from "../lib/dom.ts"
+import { Decoration, EditorState, EditorView, keymap, Prec, StateEffect, StateField, WidgetType } from "../lib/vendor.ts"
 import { acceptable, acceptedOnes, type Replacement } from "../sections/accepted.ts"
 import type { Marked } from "./highlights.ts"
 import { olderFirst } from "./parts.ts"

@@ -4,9 +4,9 @@
  */
 
 import type { Editor } from "../desk/editor.ts"
-import { announce } from "../lib/announce.js"
-import { button, byId, el } from "../lib/dom.js"
-import { i18n, t } from "../lib/i18n.js"
+import { announce } from "../lib/announce.ts"
+import { button, byId, el } from "../lib/dom.ts"
+import { i18n, t } from "../lib/i18n.ts"
 import type { Range } from "./locate.ts"
 
 /** How long the hint stays after the last key, in ms. */

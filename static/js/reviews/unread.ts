@@ -7,11 +7,11 @@
  * Fires `change` when a review becomes seen.
  */
 
-import { announce } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { byId } from "../lib/dom.js"
-import { t } from "../lib/i18n.js"
-import type { Store } from "../store.js"
+import { announce } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { byId } from "../lib/dom.ts"
+import { t } from "../lib/i18n.ts"
+import type { Store } from "../store.ts"
 import { changeMenu } from "./margin_tabs.ts"
 import type { Reviews } from "./reviews.ts"
 import { isUnread, seenUpTo } from "./seen.ts"

@@ -5,9 +5,9 @@
 
 import { base } from "../desk/base_text.ts"
 import type { Editor } from "../desk/editor.ts"
-import { announce, showToast } from "../lib/announce.js"
-import { byId, el, isDrawn, translatedButton } from "../lib/dom.js"
-import { i18n, number, t } from "../lib/i18n.js"
+import { announce, showToast } from "../lib/announce.ts"
+import { byId, el, isDrawn, translatedButton } from "../lib/dom.ts"
+import { i18n, number, t } from "../lib/i18n.ts"
 import { marked } from "./highlights.ts"
 import { changeMenu } from "./margin_tabs.ts"
 import { isSuggestion } from "./parts.ts"

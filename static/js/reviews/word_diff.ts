@@ -12,8 +12,8 @@
  * Touches no DOM, so it is tested with `node --test`.
  */
 
-import type { Segment } from "../lib/api.js"
-import { graphemesOf } from "../lib/graphemes.js"
+import type { Segment } from "../lib/api.ts"
+import { graphemesOf } from "../lib/graphemes.ts"
 
 type Kind = "same" | "removed" | "added"
 export type Piece = { kind: Kind, text: string }

@@ -4,7 +4,7 @@
  * Draws nothing, tested with `node --test`.
  */
 
-import type { Holder } from "../store.js"
+import type { Holder } from "../store.ts"
 import { holderOf } from "./wait_queue.ts"
 
 /** Longest wait before another attempt, in ms. */

@@ -8,9 +8,9 @@
  * server, and `replied` when it has replied to a sync step 1 of the server.
  */
 
-import type { Role } from "../lib/api.js"
-import { Awareness, type Y } from "../lib/vendor.js"
-import type { Holder, Phase, QueuePosition } from "../store.js"
+import type { Role } from "../lib/api.ts"
+import { Awareness, type Y } from "../lib/vendor.ts"
+import type { Holder, Phase, QueuePosition } from "../store.ts"
 import { holderIn, lossReason, retryDelay } from "./close_codes.ts"
 import { storeResumeSecret, takeResumeSecret } from "./resume_secret.ts"
 import { holderOf, positionOf, secondsToWait } from "./wait_queue.ts"

@@ -6,10 +6,10 @@
  * that it is neither in the history nor on a shared screen.
  */
 
-import * as api from "../lib/api.js"
-import { byId, el, icon } from "../lib/dom.js"
-import { storeInTab, takeInTab } from "../lib/preferences.js"
-import { storeInvite, takeInvite } from "../lib/sign_in.js"
+import * as api from "../lib/api.ts"
+import { byId, el, icon } from "../lib/dom.ts"
+import { storeInTab, takeInTab } from "../lib/preferences.ts"
+import { storeInvite, takeInvite } from "../lib/sign_in.ts"
 import { WrittenDrafts } from "../reviews/written_drafts.ts"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.ts"
 import { unsentParts } from "../unsaved/unsaved_list.ts"

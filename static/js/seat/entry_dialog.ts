@@ -3,12 +3,12 @@
  */
 
 import { NAME_MAX } from "../identity/name_dialog.ts"
-import * as api from "../lib/api.js"
-import { deletedSentence, restoreButton } from "../lib/deleted_sentence.js"
-import { button, byId, el, icon, onSubmit } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { t } from "../lib/i18n.js"
-import { signInAddress } from "../lib/sign_in.js"
+import * as api from "../lib/api.ts"
+import { deletedSentence, restoreButton } from "../lib/deleted_sentence.ts"
+import { button, byId, el, icon, onSubmit } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { t } from "../lib/i18n.ts"
+import { signInAddress } from "../lib/sign_in.ts"
 import { countStoredEdits } from "../unsaved/drafts.ts"
 
 export class EntryDialog {

@@ -6,7 +6,7 @@
  * take the seat from each other without a request of the user.
  */
 
-import { storeInTab, takeInTab } from "../lib/preferences.js"
+import { storeInTab, takeInTab } from "../lib/preferences.ts"
 
 const prefix = "galley.resume."
 

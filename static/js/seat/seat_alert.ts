@@ -3,9 +3,9 @@
  * visible (`called`, which `desk/title.ts` draws).
  */
 
-import { showToast } from "../lib/announce.js"
-import { t } from "../lib/i18n.js"
-import type { Phase, Store } from "../store.js"
+import { showToast } from "../lib/announce.ts"
+import { t } from "../lib/i18n.ts"
+import type { Phase, Store } from "../store.ts"
 
 export class SeatAlert {
   declare store: Store

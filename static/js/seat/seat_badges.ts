@@ -1,11 +1,11 @@
 /** The two seats: the holder, whose turn it is, or that the seat is free. Owns one element. */
 
-import { announce } from "../lib/announce.js"
-import { byId, drawWith, el, initial, isDrawn } from "../lib/dom.js"
-import { t, tCount, when } from "../lib/i18n.js"
+import { announce } from "../lib/announce.ts"
+import { byId, drawWith, el, initial, isDrawn } from "../lib/dom.ts"
+import { t, tCount, when } from "../lib/i18n.ts"
 import { knowsPeer } from "../desk/policy.ts"
-import type { Role } from "../lib/api.js"
-import { roles, type SeatOccupancy, type Store } from "../store.js"
+import type { Role } from "../lib/api.ts"
+import { roles, type SeatOccupancy, type Store } from "../store.ts"
 
 export class SeatBadges {
   declare store: Store

@@ -3,12 +3,12 @@
  * that back. Owns one element, in the bar or in the foot.
  */
 
-import { announce, showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { button, byId, drawWith, el, footWhenNarrow, isDrawn, once } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { t, when } from "../lib/i18n.js"
-import { peersOf, type Store } from "../store.js"
+import { announce, showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { button, byId, drawWith, el, footWhenNarrow, isDrawn, once } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { t, when } from "../lib/i18n.ts"
+import { peersOf, type Store } from "../store.ts"
 
 export class TurnBar {
   declare store: Store

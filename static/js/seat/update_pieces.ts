@@ -9,7 +9,7 @@
  * Pure, tested with `node --test`.
  */
 
-import { writeVarUint, Y } from "../lib/vendor.js"
+import { writeVarUint, Y } from "../lib/vendor.ts"
 
 type Struct = ReturnType<typeof Y.decodeUpdate>["structs"][number]
 type Deleted = { client: number, clock: number, len: number }

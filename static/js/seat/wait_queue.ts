@@ -7,9 +7,9 @@
  * Draws nothing, tested with `node --test`.
  */
 
-import type { Role } from "../lib/api.js"
-import { clock, duration, number, t, when } from "../lib/i18n.js"
-import type { Holder, QueuePosition } from "../store.js"
+import type { Role } from "../lib/api.ts"
+import { clock, duration, number, t, when } from "../lib/i18n.ts"
+import type { Holder, QueuePosition } from "../store.ts"
 
 /** The longest wait that a server takes, in s. */
 const WAIT_MAX = 300

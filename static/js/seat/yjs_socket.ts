@@ -20,7 +20,7 @@ import {
   writeVarUint,
   writeVarUint8Array,
   type Awareness,
-} from "../lib/vendor.js"
+} from "../lib/vendor.ts"
 import { piecesOf } from "./update_pieces.ts"
 
 /** The longest message of a server that does not name it (`limits.message_bytes`), in bytes. */

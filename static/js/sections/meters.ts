@@ -7,8 +7,8 @@
 
 import type { StateEffectType, Text } from "@codemirror/state"
 import type { DecorationSet } from "@codemirror/view"
-import { el, meter } from "../lib/dom.js"
-import { Decoration, EditorView, StateEffect, StateField, WidgetType } from "../lib/vendor.js"
+import { el, meter } from "../lib/dom.ts"
+import { Decoration, EditorView, StateEffect, StateField, WidgetType } from "../lib/vendor.ts"
 import type { Range, Setting } from "./sections.ts"
 
 /** Writes the figures of a section into its meter. */

@@ -6,9 +6,9 @@
  */
 
 import type { Editor } from "../desk/editor.ts"
-import * as api from "../lib/api.js"
-import { byId, el, fillMeter, isDrawn, meter } from "../lib/dom.js"
-import { i18n, number, t } from "../lib/i18n.js"
+import * as api from "../lib/api.ts"
+import { byId, el, fillMeter, isDrawn, meter } from "../lib/dom.ts"
+import { i18n, number, t } from "../lib/i18n.ts"
 import { marked } from "../reviews/highlights.ts"
 import type { Reviews } from "../reviews/reviews.ts"
 import { applicableSuggestions } from "../reviews/text_view.ts"

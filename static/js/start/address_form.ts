@@ -1,11 +1,11 @@
 /** How other users reach one: the handle and the personal link. Owns one form and the button that opens it. */
 
-import { showToast } from "../lib/announce.js"
-import { Problem, me, setGuestRequests } from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { byId, copy, once, onSubmit, write } from "../lib/dom.js"
-import { t } from "../lib/i18n.js"
-import * as people from "../lib/partners_api.js"
+import { showToast } from "../lib/announce.ts"
+import { Problem, me, setGuestRequests } from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { byId, copy, once, onSubmit, write } from "../lib/dom.ts"
+import { t } from "../lib/i18n.ts"
+import * as people from "../lib/partners_api.ts"
 import { handleIn } from "./person_address.ts"
 import { peopleErrorText } from "./request_text.ts"
 

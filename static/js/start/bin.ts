@@ -1,11 +1,11 @@
 /** The bin of the start page: deleted documents, to be restored or deleted for ever. Owns one section. */
 
-import { showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { button, byId, el, once } from "../lib/dom.js"
-import { toastError } from "../lib/error_text.js"
-import { number, t, when } from "../lib/i18n.js"
+import { showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { button, byId, el, once } from "../lib/dom.ts"
+import { toastError } from "../lib/error_text.ts"
+import { number, t, when } from "../lib/i18n.ts"
 import { fillRows } from "./person_rows.ts"
 
 export class Bin {

@@ -1,11 +1,11 @@
 /** One's documents and what waits for one's review, with who is there now. Owns the two lists. */
 
-import { showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { button, byId, el, icon, initial } from "../lib/dom.js"
-import { errorText, toastError } from "../lib/error_text.js"
-import { i18n, number, t, tCount, when } from "../lib/i18n.js"
+import { showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { button, byId, el, icon, initial } from "../lib/dom.ts"
+import { errorText, toastError } from "../lib/error_text.ts"
+import { i18n, number, t, tCount, when } from "../lib/i18n.ts"
 import type { Draft } from "../unsaved/drafts.ts"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.ts"
 import { Bin } from "./bin.ts"

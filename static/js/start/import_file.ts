@@ -5,12 +5,12 @@
  * notice that the page takes a drop.
  */
 
-import { Problem } from "../lib/api.js"
-import { byId, el, say } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
-import { decoded, ENCODINGS, EXTENSIONS, importFile, refusalOf, type Changes } from "../lib/files.js"
-import { i18n, number, t, tCount } from "../lib/i18n.js"
-import { storeInTab } from "../lib/preferences.js"
+import { Problem } from "../lib/api.ts"
+import { byId, el, say } from "../lib/dom.ts"
+import { errorText } from "../lib/error_text.ts"
+import { decoded, ENCODINGS, EXTENSIONS, importFile, refusalOf, type Changes } from "../lib/files.ts"
+import { i18n, number, t, tCount } from "../lib/i18n.ts"
+import { storeInTab } from "../lib/preferences.ts"
 
 /** The acts of the start page for an import. */
 interface Page {

@@ -1,9 +1,9 @@
 /** The form that offers reviews. Owns one form and the button that opens it. */
 
-import { showToast } from "../lib/announce.js"
-import { byId, mayMoveFocus, onSubmit, say } from "../lib/dom.js"
-import { t } from "../lib/i18n.js"
-import * as offers from "../lib/offers_api.js"
+import { showToast } from "../lib/announce.ts"
+import { byId, mayMoveFocus, onSubmit, say } from "../lib/dom.ts"
+import { t } from "../lib/i18n.ts"
+import * as offers from "../lib/offers_api.ts"
 import { offerErrorText } from "./offer_text.ts"
 
 /** Most places of an offer, as on the server. */

@@ -1,8 +1,8 @@
 /** Review offers, and why a call about one fails, as sentences. Pure, tested with `node --test`. */
 
-import { Problem } from "../lib/api.js"
-import { length, number, t, tCount } from "../lib/i18n.js"
-import type { Offer } from "../lib/offers_api.js"
+import { Problem } from "../lib/api.ts"
+import { length, number, t, tCount } from "../lib/i18n.ts"
+import type { Offer } from "../lib/offers_api.ts"
 import { peopleErrorText } from "./request_text.ts"
 
 const FRAGMENT = /^#offer=([\w-]{1,64})$/

@@ -3,11 +3,11 @@
  * sections. Free places are read while the page is visible, less and less often if nothing changes.
  */
 
-import type { User } from "../lib/api.js"
-import { byId, say } from "../lib/dom.js"
-import { i18n, number, t } from "../lib/i18n.js"
-import * as offers from "../lib/offers_api.js"
-import { preference, setPreference } from "../lib/preferences.js"
+import type { User } from "../lib/api.ts"
+import { byId, say } from "../lib/dom.ts"
+import { i18n, number, t } from "../lib/i18n.ts"
+import * as offers from "../lib/offers_api.ts"
+import { preference, setPreference } from "../lib/preferences.ts"
 import { OfferForm } from "./offer_form.ts"
 import { offerErrorText, offerIn } from "./offer_text.ts"
 import { OpenedLink } from "./opened_link.ts"

@@ -1,6 +1,6 @@
 /** A link that was opened on the start page, such as `/#ask=…`. It waits until its user has signed in. */
 
-import { storeInvite, takeInvite } from "../lib/sign_in.js"
+import { storeInvite, takeInvite } from "../lib/sign_in.ts"
 
 export class OpenedLink {
   declare name: string

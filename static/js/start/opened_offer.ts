@@ -3,12 +3,12 @@
  * claim. Owns one element.
  */
 
-import { announce, showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { button, el, fillMeter, meter, nameButton, once, onSubmit, say, write } from "../lib/dom.js"
-import { number, t } from "../lib/i18n.js"
-import * as offers from "../lib/offers_api.js"
+import { announce, showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { button, el, fillMeter, meter, nameButton, once, onSubmit, say, write } from "../lib/dom.ts"
+import { number, t } from "../lib/i18n.ts"
+import * as offers from "../lib/offers_api.ts"
 import { offerErrorText, remainingSentence } from "./offer_text.ts"
 import type { Outcome } from "./poll.ts"
 

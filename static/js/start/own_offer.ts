@@ -1,11 +1,11 @@
 /** An own offer as a row: its free places, the users who claimed one, its link and its end. Owns one element. */
 
-import { announce, showToast } from "../lib/announce.js"
-import { confirm } from "../lib/confirm.js"
-import { button, byId, copy, el, fillMeter, isDrawn, meter, nameButton, once, say, write } from "../lib/dom.js"
-import { t, number, when } from "../lib/i18n.js"
-import * as offers from "../lib/offers_api.js"
-import type { Claim } from "../lib/offers_api.js"
+import { announce, showToast } from "../lib/announce.ts"
+import { confirm } from "../lib/confirm.ts"
+import { button, byId, copy, el, fillMeter, isDrawn, meter, nameButton, once, say, write } from "../lib/dom.ts"
+import { t, number, when } from "../lib/i18n.ts"
+import * as offers from "../lib/offers_api.ts"
+import type { Claim } from "../lib/offers_api.ts"
 import { claimErrorText, offerErrorText, remainingSentence } from "./offer_text.ts"
 import { fillRows } from "./person_rows.ts"
 

@@ -1,11 +1,11 @@
 /** Partners and review requests on the start page. Owns two sections. */
 
-import { announce, showToast } from "../lib/announce.js"
-import type { User } from "../lib/api.js"
-import { confirm } from "../lib/confirm.js"
-import { button, byId, el, initial, once, say } from "../lib/dom.js"
-import { i18n, number, t, when } from "../lib/i18n.js"
-import * as people from "../lib/partners_api.js"
+import { announce, showToast } from "../lib/announce.ts"
+import type { User } from "../lib/api.ts"
+import { confirm } from "../lib/confirm.ts"
+import { button, byId, el, initial, once, say } from "../lib/dom.ts"
+import { i18n, number, t, when } from "../lib/i18n.ts"
+import * as people from "../lib/partners_api.ts"
 import { AddressForm } from "./address_form.ts"
 import { OpenedLink } from "./opened_link.ts"
 import { RequestForm } from "./request_form.ts"

@@ -2,7 +2,7 @@
  * The text and the title of a new document, kept for the reload of a tab until the document is created.
  */
 
-import { byId } from "../lib/dom.js"
+import { byId } from "../lib/dom.ts"
 import { WrittenDrafts } from "../reviews/written_drafts.ts"
 
 const FIELDS = ["paste-text", "paste-title"]

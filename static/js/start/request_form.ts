@@ -4,11 +4,11 @@
  * If the other user has asked first, their request stands in the form at once, to be accepted there.
  */
 
-import { showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
-import { byId, el, mayMoveFocus, onSubmit, say } from "../lib/dom.js"
-import { t } from "../lib/i18n.js"
-import * as people from "../lib/partners_api.js"
+import { showToast } from "../lib/announce.ts"
+import * as api from "../lib/api.ts"
+import { byId, el, mayMoveFocus, onSubmit, say } from "../lib/dom.ts"
+import { t } from "../lib/i18n.ts"
+import * as people from "../lib/partners_api.ts"
 import { personIn } from "./person_address.ts"
 import { fillRows } from "./person_rows.ts"
 import type { RequestActions } from "./request_row.ts"

@@ -1,10 +1,10 @@
 /** A review request as a row, with what its reader may do: accept or decline it, or withdraw it. */
 
-import { showToast } from "../lib/announce.js"
-import { button, el, once } from "../lib/dom.js"
-import { t, when } from "../lib/i18n.js"
-import * as people from "../lib/partners_api.js"
-import type { ReviewRequest } from "../lib/partners_api.js"
+import { showToast } from "../lib/announce.ts"
+import { button, el, once } from "../lib/dom.ts"
+import { t, when } from "../lib/i18n.ts"
+import * as people from "../lib/partners_api.ts"
+import type { ReviewRequest } from "../lib/partners_api.ts"
 import { peopleErrorText, requestSentence } from "./request_text.ts"
 
 export class RequestActions {

@@ -1,9 +1,9 @@
 /** Review requests, and why one fails, as sentences. */
 
-import { Problem } from "../lib/api.js"
-import { errorText } from "../lib/error_text.js"
-import { length, t } from "../lib/i18n.js"
-import type { ReviewRequest } from "../lib/partners_api.js"
+import { Problem } from "../lib/api.ts"
+import { errorText } from "../lib/error_text.ts"
+import { length, t } from "../lib/i18n.ts"
+import type { ReviewRequest } from "../lib/partners_api.ts"
 
 /** A request, as its sender or its receiver reads it. @param me the reader's id */
 export function requestSentence(request: ReviewRequest, me: string) {

@@ -3,7 +3,7 @@
  * Pure, tested with `node --test`.
  */
 
-import type { Link, Role } from "../lib/api.js"
+import type { Link, Role } from "../lib/api.ts"
 
 type Whose = "mine" | "theirs" | "none"
 

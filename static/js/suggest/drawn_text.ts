@@ -1,6 +1,6 @@
 /** The drawing of a change on the reviewer's page: pure, tested with `node --test`. */
 
-import type { Text } from "../lib/vendor.js"
+import type { Text } from "../lib/vendor.ts"
 import type { HunkPosition, Range } from "../reviews/word_diff.ts"
 import type { Progress, Suggestion } from "./entries.ts"
 

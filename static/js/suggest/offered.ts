@@ -3,8 +3,8 @@
  * has changed. Their author suggests them again, copies or discards them. Owns one element.
  */
 
-import { button, el, icon } from "../lib/dom.js"
-import { i18n, t, when } from "../lib/i18n.js"
+import { button, el, icon } from "../lib/dom.ts"
+import { i18n, t, when } from "../lib/i18n.ts"
 import { unsavedActions, unsavedList } from "../unsaved/unsaved_list.ts"
 import type { Row } from "./unsent.ts"
 

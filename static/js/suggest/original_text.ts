@@ -3,8 +3,8 @@
  * text of the editor stays the view, so the undo history and the caret outlive it.
  */
 
-import { el } from "../lib/dom.js"
-import { Decoration, EditorState, EditorView, Prec, WidgetType } from "../lib/vendor.js"
+import { el } from "../lib/dom.ts"
+import { Decoration, EditorState, EditorView, Prec, WidgetType } from "../lib/vendor.ts"
 import { shownView } from "../reviews/text_view.ts"
 import type { Overlay } from "./overlay.ts"
 import { overlayOf } from "./view_state.ts"

@@ -9,7 +9,7 @@
  * - **O3** A part that goes into the base leaves the view as it is, letter for letter.
  */
 
-import { ChangeSet, type Text } from "../lib/vendor.js"
+import { ChangeSet, type Text } from "../lib/vendor.ts"
 import type { HunkPosition, Range } from "../reviews/word_diff.ts"
 import { rangeOf } from "./identity.ts"
 import { applied, byOffset, stands, type Part } from "./parts.ts"

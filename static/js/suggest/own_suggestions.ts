@@ -9,7 +9,7 @@
  */
 
 import type { ChangeSet } from "@codemirror/state"
-import type { Review } from "../lib/api.js"
+import type { Review } from "../lib/api.ts"
 import { Suggesting } from "./suggesting.ts"
 import { isSuggestion, olderFirst } from "../reviews/parts.ts"
 import type { Reviews } from "../reviews/reviews.ts"

@@ -8,10 +8,10 @@
  * Fires `change` when the state does.
  */
 
-import * as api from "../lib/api.js"
+import * as api from "../lib/api.ts"
 import { relativeAt } from "../desk/positions.ts"
-import { now } from "../lib/server_clock.js"
-import { Y } from "../lib/vendor.js"
+import { now } from "../lib/server_clock.ts"
+import { Y } from "../lib/vendor.ts"
 import { divided } from "./batches.ts"
 import type { Batch, Result } from "./ledger.ts"
 import type { Mirror } from "./mirror.ts"

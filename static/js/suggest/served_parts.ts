@@ -1,6 +1,6 @@
 /** A suggestion of the list of reviews, as the model takes it. Pure, tested with `node --test`. */
 
-import type { Review } from "../lib/api.js"
+import type { Review } from "../lib/api.ts"
 import type { Spot } from "../reviews/spots.ts"
 import type { Suggestion } from "./entries.ts"
 

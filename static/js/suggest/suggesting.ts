@@ -15,7 +15,7 @@
  *   for `unsaved`.
  */
 
-import { ChangeSet, type Text } from "../lib/vendor.js"
+import { ChangeSet, type Text } from "../lib/vendor.ts"
 import { olderFirst } from "../reviews/parts.ts"
 import type { Range } from "../reviews/word_diff.ts"
 import { acceptedOnes } from "../sections/accepted.ts"

@@ -1,6 +1,6 @@
 /** The call of the reviewer's typed suggestions. */
 
-import { call } from "../lib/api.js"
+import { call } from "../lib/api.ts"
 import type { Result } from "./ledger.ts"
 
 /** With relative positions of Yjs in base64. */

@@ -9,7 +9,7 @@
  * rows until that lock is free.
  */
 
-import { Y } from "../lib/vendor.js"
+import { Y } from "../lib/vendor.ts"
 
 /** The knowledge of a page about a draft when it lost its seat. */
 export type Lost = { sentences: string[], deletions: number, why: string }

@@ -8,8 +8,8 @@
  * Keeps the invariants J1 to J3, which stand at the top of `unsaved.ts`.
  */
 
-import { now } from "../lib/server_clock.js"
-import { Y } from "../lib/vendor.js"
+import { now } from "../lib/server_clock.ts"
+import { Y } from "../lib/vendor.ts"
 import { Drafts, holdPageLock, type Draft, type Lost } from "./drafts.ts"
 
 /** Of what is not safe; `number` is that of its last edit. */

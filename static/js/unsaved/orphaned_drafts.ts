@@ -1,6 +1,6 @@
 /** The unsaved edits of deleted documents: to be copied and discarded. */
 
-import * as api from "../lib/api.js"
+import * as api from "../lib/api.ts"
 import { Drafts, type Draft } from "./drafts.ts"
 import { RecoveredDrafts } from "./recovered_drafts.ts"
 

@@ -3,8 +3,8 @@
  * or discard. Owns one element.
  */
 
-import { button, el, icon } from "../lib/dom.js"
-import { i18n, number, t, when } from "../lib/i18n.js"
+import { button, el, icon } from "../lib/dom.ts"
+import { i18n, number, t, when } from "../lib/i18n.ts"
 import type { Draft } from "./drafts.ts"
 import { unsavedActions, unsavedList } from "./unsaved_list.ts"
 import { textIn } from "./update_text.ts"

@@ -7,10 +7,10 @@
  */
 
 import { charactersIn } from "../desk/counts.ts"
-import { i18n } from "../lib/i18n.js"
-import { now } from "../lib/server_clock.js"
-import { Y } from "../lib/vendor.js"
-import type { Refusing, Saving } from "../store.js"
+import { i18n } from "../lib/i18n.ts"
+import { now } from "../lib/server_clock.ts"
+import { Y } from "../lib/vendor.ts"
+import type { Refusing, Saving } from "../store.ts"
 import type { Draft } from "./drafts.ts"
 import { Journal } from "./journal.ts"
 import { sentencesAt, Unsaved, type Clocks } from "./unsaved.ts"

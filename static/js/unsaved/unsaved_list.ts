@@ -1,9 +1,9 @@
 /** The list of unsaved text: to read, copy, download, and, after a confirmation, discard. */
 
 import { fileName } from "../desk/document_size.ts"
-import { confirm } from "../lib/confirm.js"
-import { button, copy, download, el } from "../lib/dom.js"
-import { number, t } from "../lib/i18n.js"
+import { confirm } from "../lib/confirm.ts"
+import { button, copy, download, el } from "../lib/dom.ts"
+import { number, t } from "../lib/i18n.ts"
 
 /** More than this are not shown; a copy and a file have all of them. */
 const SHOWN_MAX = 40

@@ -5,7 +5,7 @@
  * Draws nothing, tested with `node --test`.
  */
 
-import { Y } from "../lib/vendor.js"
+import { Y } from "../lib/vendor.ts"
 
 /**
  * Whether all that the update builds upon is in the document, or in the update itself. One that does
