@@ -80,10 +80,10 @@ const packagesByPage = {
       if (all) imports.set(all, `import * as ${all} from "${path}";`)
       for (const name of words(list)) imports.set(name, `import { ${name} } from "${path}";`)
     }
-    build.onLoad({ filter: /[\\/]static[\\/]js[\\/].*\.[jt]s$/ }, (/** @type {{ path: string }} */ { path }) => ({
-      contents: readFileSync(path, "utf8").replace(/^import \{([^}]+)\} from "[^"]*\/lib\/vendor\.[jt]s"/gm, (_, list) =>
+    build.onLoad({ filter: /[\\/]static[\\/]js[\\/].*\.ts$/ }, (/** @type {{ path: string }} */ { path }) => ({
+      contents: readFileSync(path, "utf8").replace(/^import \{([^}]+)\} from "[^"]*\/lib\/vendor\.ts"/gm, (_, list) =>
         words(list.replaceAll(/\btype \w+/g, "")).map((name) => imports.get(name)).join(" ")),
-      loader: path.endsWith(".ts") ? "ts" : "js",
+      loader: "ts",
     }))
   },
 }
@@ -93,7 +93,7 @@ const words = (list) => list?.match(/\w+/g) ?? []
 
 /** The files of the pages by their names, and the tags of each page. */
 async function pageFiles() {
-  const entries = Object.fromEntries(Object.keys(PAGES).map((page) => [page, `../js/${page}/main`]))
+  const entries = Object.fromEntries(Object.keys(PAGES).map((page) => [page, `../js/${page}/main.ts`]))
   const { texts, outputs } = await bundle(entries, { format: "esm", splitting: true, plugins: [packagesByPage] })
   const files = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, `/* See LICENSES.txt. */\n${text}`]))
   const add = (/** @type {string} */ name, /** @type {string} */ text, /** @type {string} */ end) => {

@@ -98,7 +98,7 @@ function needsOf(entry) {
   return needs
 }
 
-test("the modules lie in twelve folders, a page begins in its main module, and every module belongs to a page", () => {
+test("the modules lie in twelve folders, a page begins in a main.ts, and every module belongs to a page", () => {
   const modules = scripts().map(({ file }) => normalize(file)).filter((file) => file !== SERVICE_WORKER)
   const folders = new Set(modules.map((file) => file.split("/")[1] ?? ""))
   assert.deepEqual([...folders].sort(), [...FOLDERS, "store.ts"].sort())
@@ -107,7 +107,7 @@ test("the modules lie in twelve folders, a page begins in its main module, and e
     const entry = entryOf(text)
     // The page of an unknown address has no module, and that of the API only a bundle.
     if (entry === "" && ["docs.html", "not_found.html"].includes(file)) continue
-    assert.match(entry, /^js\/[a-z]+\/main\.[jt]s$/, file)
+    assert.match(entry, /^js\/[a-z]+\/main\.ts$/, file)
     for (const module of needsOf(entry).add(entry)) reached.add(module)
   }
   assert.deepEqual(modules.filter((file) => !reached.has(file)), [], "no page imports it")
