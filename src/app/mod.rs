@@ -48,7 +48,6 @@ use crate::app::signals::{Signals, StopSignal};
 use crate::config::Settings;
 use crate::domain::ids::NodeId;
 use crate::http::access::Access;
-use crate::http::assets::Pages;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::{BudgetLimits, ByteBudget};
 use crate::http::connection_slots::ConnectionLimits;
@@ -423,7 +422,6 @@ fn state(
         budget: ByteBudget::new(buffered),
         hosts: hosts(&settings.server),
         proxies: settings.server.trusted_proxies.clone(),
-        pages: Pages { assets: settings.server.assets, policy: policy.clone() },
         policy,
         origins,
         sharing: Sharing::new(storage.clone(), invites, document_bytes, quota),

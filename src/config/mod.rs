@@ -25,7 +25,6 @@ use serde::{Deserialize, Serialize};
 use crate::config::sources::Source;
 use crate::domain::lease::LeaseTerms;
 use crate::exports::settings::ExportSettings;
-use crate::http::assets::Assets;
 use crate::http::host::Proxies;
 use crate::http::origin::Origin;
 use crate::push::settings::PushSettings;
@@ -90,6 +89,13 @@ pub struct ServerSettings {
     pub assets: Assets,
     /// Empty: that of the host.
     pub name: String,
+}
+
+/// The pages are in the program. The setting has had another value, so its files and variables exist.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Assets {
+    Bundle,
 }
 
 #[derive(Clone, Deserialize, Serialize)]

@@ -130,6 +130,9 @@ fn reset(value: &mut Value, default: Option<&Value>, path: &[Segment]) -> Option
 fn fault(key: &str, message: &str) -> String {
     let fixed = match key {
         "server.listen" => "must be an address and a port, like 127.0.0.1:8080 or [::]:8080",
+        "server.assets" => {
+            "must be `bundle`; for a developer `node static/vendor/build.mjs --watch` serves the sources"
+        }
         "auth.jwks_url" | "auth.issuer" | "auth.audience" => {
             "the host application's own key set is not in this version; sign its tokens with \
              auth.secret_file"

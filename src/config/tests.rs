@@ -420,15 +420,12 @@ fn a_subject_is_a_contact_and_a_push_service_a_host() {
 }
 
 #[test]
-fn the_assets_are_the_bundle_or_the_sources() {
+fn another_value_of_the_assets_names_the_command_that_serves_the_sources() {
     let assets = |text| [("GALLEY_SERVER__ASSETS", text)];
-    assert_eq!(with(&[]).expect("valid").server.assets, Assets::Bundle);
-    let settings = with(&assets("sources")).expect("valid");
-    assert!(
-        settings.server.assets == Assets::Sources
-            && settings.show().contains("assets = \"sources\"")
-    );
-    assert!(fault(&assets("static")).starts_with("server.assets: must be `bundle` or `sources`"));
+    assert!(with(&assets("bundle")).expect("valid").show().contains("assets = \"bundle\""));
+    let fault = fault(&assets("sources"));
+    assert!(fault.starts_with("server.assets: must be `bundle`"), "{fault}");
+    assert!(fault.contains("build.mjs --watch"), "{fault}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub fn count_characters(text: &str) -> i64 {
     i64::try_from(text.graphemes(true).count()).unwrap_or(i64::MAX)
 }
 
-/// The rule for text that enters the system. The page has the same (`static/js/lib/incoming.js`).
+/// The rule for text that enters the system. The page has the same (`static/js/lib/incoming.ts`).
 ///
 /// - A line break of any kind becomes a line feed: editors number positions in that form, Word's soft break
 ///   is U+000B.

@@ -1,7 +1,7 @@
 //! The split of a text into words, for a comparison that a person reads.
 //!
 //! English splits at words, Korean at eojeols: the text between spaces, a noun with its particle or
-//! a verb with its ending. The page splits by the same rules in `static/js/reviews/word_diff.js`;
+//! a verb with its ending. The page splits by the same rules in `static/js/reviews/word_diff.ts`;
 //! `tests/data/word_diff.json` tests both.
 
 use unicode_segmentation::UnicodeSegmentation;

@@ -4,9 +4,7 @@
 //! have a hash in their name, for ever, because other content has another name. They revalidate all other
 //! files by tag. The build compresses the files; the server sends a page uncompressed.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::{self, Component};
 
 use axum::extract::State;
 use axum::http::header::{
@@ -15,7 +13,6 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
 
 use crate::http::entity_tags::is_cached;
 use crate::http::error::ApiError;
@@ -29,22 +26,6 @@ const NOT_FOUND: &str = "not_found.html";
 const DOCS: &str = "docs.html";
 const VENDOR: &str = "vendor/";
 const HASH_LENGTH: usize = 8;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Assets {
-    Bundle,
-    /// In the folder [`SOURCES`], at each request.
-    Sources,
-}
-
-const SOURCES: &str = "static";
-
-#[derive(Clone)]
-pub struct Pages {
-    pub assets: Assets,
-    pub policy: Policy,
-}
 
 struct File {
     name: &'static str,
@@ -64,47 +45,30 @@ impl File {
     }
 }
 
-impl Assets {
-    async fn source(self, name: &str) -> Option<(&'static str, Vec<u8>)> {
-        let path = path::Path::new(name);
-        let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
-        if self == Self::Bundle || !is_below {
-            return None;
-        }
-        let is_alike = |file: &&File| path::Path::new(file.name).extension() == path.extension();
-        let kind = FILES.iter().find(is_alike)?.kind;
-        Some((kind, tokio::fs::read(path::Path::new(SOURCES).join(path)).await.ok()?))
-    }
-}
-
 /// `GET /`
-pub(crate) async fn start_page(State(pages): State<Pages>) -> Result<Response, ApiError> {
-    page("index.html", &pages).await
+pub(crate) async fn start_page(State(policy): State<Policy>) -> Result<Response, ApiError> {
+    page("index.html", &policy)
 }
 
 /// `GET /d/{document_id}`, `GET /s/{share_link_id}`: the page reads the kind from its own address.
-pub(crate) async fn editor_page(State(pages): State<Pages>) -> Result<Response, ApiError> {
-    page("editor.html", &pages).await
+pub(crate) async fn editor_page(State(policy): State<Policy>) -> Result<Response, ApiError> {
+    page("editor.html", &policy)
 }
 
 /// `GET /admin`
-pub(crate) async fn admin_page(State(pages): State<Pages>) -> Result<Response, ApiError> {
-    page("admin.html", &pages).await
+pub(crate) async fn admin_page(State(policy): State<Policy>) -> Result<Response, ApiError> {
+    page("admin.html", &policy)
 }
 
 /// `GET /service-worker.js`: the script that receives pushes. A browser grants it the folder of its address,
 /// so it stands at the root: a click on a notification finds every open page.
-pub(crate) async fn service_worker(
-    State(pages): State<Pages>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    answer(SERVICE_WORKER, pages.assets, &headers).await.ok_or(ApiError::NotFound("service worker"))
+pub(crate) async fn service_worker(headers: HeaderMap) -> Result<Response, ApiError> {
+    answer(SERVICE_WORKER, &headers).ok_or(ApiError::NotFound("service worker"))
 }
 
 /// `GET /openapi.json`: the contract, by hand. A test compares it with the routes, in both directions.
 pub(crate) async fn openapi(headers: HeaderMap) -> Result<Response, ApiError> {
-    let answer = answer("openapi.json", Assets::Bundle, &headers).await;
-    answer.ok_or(ApiError::NotFound("document"))
+    answer("openapi.json", &headers).ok_or(ApiError::NotFound("document"))
 }
 
 /// `GET /problems/{name}`: the sentences of `/openapi.json` that name the problem (RFC 9457 §3.1.1).
@@ -122,13 +86,13 @@ pub(crate) async fn problem(Path(name): Path<String>) -> Result<String, ApiError
 }
 
 /// `GET /docs`: the page that shows `/openapi.json`.
-pub(crate) async fn docs_page(State(pages): State<Pages>) -> Result<Response, ApiError> {
-    page(DOCS, &pages).await
+pub(crate) async fn docs_page(State(policy): State<Policy>) -> Result<Response, ApiError> {
+    page(DOCS, &policy)
 }
 
 /// Every other address. A browser gets a page for an unknown one, another client a problem document.
 pub(crate) async fn file(
-    State(pages): State<Pages>,
+    State(policy): State<Policy>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
@@ -138,13 +102,13 @@ pub(crate) async fn file(
         return Err(ApiError::NotFound("address"));
     }
     if name.ends_with(".html") && File::find(name).is_some() {
-        return page(name, &pages).await;
+        return page(name, &policy);
     }
-    match answer(name, pages.assets, &headers).await {
+    match answer(name, &headers) {
         Some(answer) => Ok(answer),
         None if wants_page(&headers) => {
             let vary = [(VARY, "accept")];
-            Ok((StatusCode::NOT_FOUND, vary, page(NOT_FOUND, &pages).await?).into_response())
+            Ok((StatusCode::NOT_FOUND, vary, page(NOT_FOUND, &policy)?).into_response())
         }
         None => Err(ApiError::NotFound("address")),
     }
@@ -156,12 +120,10 @@ fn wants_page(request_headers: &HeaderMap) -> bool {
     accepted.flat_map(|kinds| kinds.split(',')).any(is_page)
 }
 
-async fn page(name: &str, Pages { assets, policy }: &Pages) -> Result<Response, ApiError> {
+fn page(name: &str, policy: &Policy) -> Result<Response, ApiError> {
     let file = File::find(name).ok_or(ApiError::NotFound("page"))?;
     let nonce = Nonce::generate().map_err(|error| ApiError::Internal(error.to_string()))?;
-    let source = assets.source(name).await.map(|(_, html)| Cow::Owned(html));
-    let html = source.unwrap_or(Cow::Borrowed(file.whole));
-    let html = String::from_utf8_lossy(&html).replace(NONCE_MARK, nonce.as_str());
+    let html = String::from_utf8_lossy(file.whole).replace(NONCE_MARK, nonce.as_str());
     let policy = if name == DOCS { policy.of_docs() } else { policy.of_page(&nonce) };
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static(file.kind)),
@@ -171,10 +133,7 @@ async fn page(name: &str, Pages { assets, policy }: &Pages) -> Result<Response, 
     Ok((headers, html).into_response())
 }
 
-async fn answer(name: &str, assets: Assets, request_headers: &HeaderMap) -> Option<Response> {
-    if let Some((kind, source)) = assets.source(name).await {
-        return Some(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-cache")], source).into_response());
-    }
+fn answer(name: &str, request_headers: &HeaderMap) -> Option<Response> {
     let file = File::find(name)?;
     let keep =
         if is_hashed(file.name) { "public, max-age=31536000, immutable" } else { "no-cache" };

@@ -61,7 +61,6 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::domain::review::Decision;
 use crate::http::access::Access;
-use crate::http::assets::Pages;
 use crate::http::auth::caller::Checks;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::ByteBudget;
@@ -98,7 +97,6 @@ pub struct HttpState {
     /// Proxies whose `X-Forwarded-For` the server trusts.
     pub proxies: Proxies,
     pub policy: Policy,
-    pub pages: Pages,
     pub sharing: Sharing,
     pub readiness: Readiness,
     pub scrape: MetricsHandle,

@@ -6,6 +6,7 @@
  *
  *     cd tests && npm ci && node ../static/vendor/build.mjs          # write the files
  *     cd tests && npm ci && node ../static/vendor/build.mjs --check  # compare them; exit 1 if one differs
+ *     cd tests && npm ci && node ../static/vendor/build.mjs --watch  # serve the sources: watch.mjs
  *
  * Run this script after a change in `static` or of a version in `tests/package.json`, and commit its output.
  * The same sources produce the same bytes. A file is named after the hash of its content, so a cache may
@@ -31,7 +32,7 @@ const PAGES = { start: "index.html", desk: "editor.html", admin: "admin.html" }
 /** The pages without a script. */
 const PLAIN = { not_found: "not_found.html" }
 /** The script before the first paint, which is no module. */
-const PRE_PAINT = "js/lib/pre_paint.js"
+const PRE_PAINT = "js/lib/pre_paint.ts"
 const HASHED = /-[0-9A-Z]{8}\.(?:css|js)$/
 
 /** The name of a file with this content. @param {string} name @param {string} text @param {string} end */
@@ -65,7 +66,7 @@ async function build() {
 }
 
 /**
- * Imports the packages themselves where the sources import `vendor.js`: a page then has only those that it
+ * Imports the packages themselves where the sources import `vendor.ts`: a page then has only those that it
  * uses, because esbuild assigns whole files to pages.
  */
 const packagesByPage = {
@@ -79,9 +80,10 @@ const packagesByPage = {
       if (all) imports.set(all, `import * as ${all} from "${path}";`)
       for (const name of words(list)) imports.set(name, `import { ${name} } from "${path}";`)
     }
-    build.onLoad({ filter: /[\\/]static[\\/]js[\\/].*\.js$/ }, (/** @type {{ path: string }} */ { path }) => ({
-      contents: readFileSync(path, "utf8").replace(/^import \{([^}]+)\} from "[^"]*\/lib\/vendor\.js"/gm, (_, list) =>
-        words(list).map((name) => imports.get(name)).join(" ")),
+    build.onLoad({ filter: /[\\/]static[\\/]js[\\/].*\.ts$/ }, (/** @type {{ path: string }} */ { path }) => ({
+      contents: readFileSync(path, "utf8").replace(/^import \{([^}]+)\} from "[^"]*\/lib\/vendor\.ts"/gm, (_, list) =>
+        words(list.replaceAll(/\btype \w+/g, "")).map((name) => imports.get(name)).join(" ")),
+      loader: "ts",
     }))
   },
 }
@@ -91,7 +93,7 @@ const words = (list) => list?.match(/\w+/g) ?? []
 
 /** The files of the pages by their names, and the tags of each page. */
 async function pageFiles() {
-  const entries = Object.fromEntries(Object.keys(PAGES).map((page) => [page, `../js/${page}/main.js`]))
+  const entries = Object.fromEntries(Object.keys(PAGES).map((page) => [page, `../js/${page}/main.ts`]))
   const { texts, outputs } = await bundle(entries, { format: "esm", splitting: true, plugins: [packagesByPage] })
   const files = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, `/* See LICENSES.txt. */\n${text}`]))
   const add = (/** @type {string} */ name, /** @type {string} */ text, /** @type {string} */ end) => {
@@ -103,7 +105,7 @@ async function pageFiles() {
     (await esbuild.transform(text, { charset: "utf8", legalComments: "none", loader, minify: true })).code
   const languages = Object.keys(files).filter((file) => /^(en|ko)-/.test(file)).sort()
   const data = languages.map((file) => ` data-${file.slice(0, 2)}='/vendor/${file}'`).join("")
-  const prePaint = add("pre_paint", await minified(readFileSync(join(root, PRE_PAINT), "utf8"), "js"), ".js")
+  const prePaint = add("pre_paint", await minified(readFileSync(join(root, PRE_PAINT), "utf8"), "ts"), ".js")
   /** @type {Record<string, string>} */
   const tags = {}
   for (const [name, page] of Object.entries({ ...PAGES, ...PLAIN })) {
@@ -199,8 +201,12 @@ function outdated(files) {
   return readdirSync(here).filter((file) => HASHED.test(file) && !(file in files))
 }
 
-const files = await build()
-if (process.argv.includes("--check")) {
+const [, , option, upstream = "http://127.0.0.1:8080", port = "8081"] = process.argv
+const files = option === "--watch" ? {} : await build()
+if (option === "--watch") {
+  const { serve } = await import("./watch.mjs")
+  serve(pageFiles, { ...PAGES, ...PLAIN }, upstream, Number(port))
+} else if (option === "--check") {
   const differs = Object.entries(files).filter(([path, text]) => {
     try {
       return readFileSync(join(here, path), "utf8") !== text

@@ -1,7 +1,7 @@
 /**
  * The third-party functions that the page uses, and no more: esbuild bundles this list.
  *
- * `build.mjs` turns it into `editor.js` for the sources; `static/js/lib/vendor.js` imports that file by path.
+ * `build.mjs` turns it into `editor.js` for the sources; `static/js/lib/vendor.ts` imports that file by path.
  */
 
 export { history, redo, standardKeymap, undo } from "@codemirror/commands"

@@ -1,14 +1,14 @@
 // @ts-check
 /** In the page: an editor over a shared text, without a server. `editor_alone.mjs` bundles it. */
 
-import { Editor } from "../../static/js/desk/editor.js"
-import { Presence } from "../../static/js/desk/presence.js"
-import { SharedEditing } from "../../static/js/desk/shared_editing.js"
-import { EditorSelection, Y, ySyncFacet } from "../../static/js/lib/vendor.js"
-import { setPassages } from "../../static/js/reviews/highlights.js"
-import { Mirror } from "../../static/js/suggest/mirror.js"
-import { ownPieces } from "../../static/js/suggest/pieces.js"
-import { Suggesting } from "../../static/js/suggest/suggesting.js"
+import { Editor } from "../../static/js/desk/editor.ts"
+import { Presence } from "../../static/js/desk/presence.ts"
+import { SharedEditing } from "../../static/js/desk/shared_editing.ts"
+import { EditorSelection, Y, ySyncFacet } from "../../static/js/lib/vendor.ts"
+import { setPassages } from "../../static/js/reviews/highlights.ts"
+import { Mirror } from "../../static/js/suggest/mirror.ts"
+import { ownPieces } from "../../static/js/suggest/pieces.ts"
+import { Suggesting } from "../../static/js/suggest/suggesting.ts"
 
 /**
  * @typedef {"writer" | "reviewer"} Role

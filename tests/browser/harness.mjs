@@ -32,7 +32,7 @@ const SCREENSHOT_MS = 5_000
 
 /** @typedef {import("playwright-core").BrowserContextOptions & { hasClock?: boolean }} UserOptions `hasClock`: the test stops and runs the page's timers */
 
-/** Characters of a title, as in `static/js/start/main.js`. */
+/** Characters of a title, as in `static/js/start/main.ts`. */
 const TITLE_MAX = 60
 
 /**
@@ -46,11 +46,11 @@ const SOURCE = buildSync({
     resolveDir: fileURLToPath(new URL("../../static/js/lib", import.meta.url)),
     contents: `
       const modules = {
-        announce: () => import("./announce.js"),
-        api: () => import("./api.js"),
-        notify_api: () => import("./notify_api.js"),
-        offers_api: () => import("./offers_api.js"),
-        partners_api: () => import("./partners_api.js"),
+        announce: () => import("./announce.ts"),
+        api: () => import("./api.ts"),
+        notify_api: () => import("./notify_api.ts"),
+        offers_api: () => import("./offers_api.ts"),
+        partners_api: () => import("./partners_api.ts"),
         async i18n() {
           for (const { href } of document.querySelectorAll("link[rel=modulepreload]")) {
             const i18n = Object.values(await import(href)).find((it) => typeof it?.setLanguage === "function")

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { ko } from "../../static/js/lib/i18n/ko.js"
+import { ko } from "../../static/js/lib/i18n/ko.ts"
 import { until } from "./harness.mjs"
 import { hasFocus, newUser, partner, readAgain, reading, two } from "./people.mjs"
 import { withPushService } from "./push_service.mjs"
@@ -15,7 +15,7 @@ import { hears, listen } from "./spoken.mjs"
 import { browser, galley, tabTo, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
-/** @typedef {import("../../static/js/lib/i18n.js").PageSentence} Sentence */
+/** @typedef {import("../../static/js/lib/i18n.ts").PageSentence} Sentence */
 
 withGalley()
 

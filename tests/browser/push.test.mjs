@@ -28,7 +28,7 @@ async function open(user) {
   await dialog(user).locator("#push-state").waitFor()
 }
 
-/** @param {User} user @returns {Promise<import("../../static/js/lib/notify_api.js").Browser[]>} */
+/** @param {User} user @returns {Promise<import("../../static/js/lib/notify_api.ts").Browser[]>} */
 const browsers = ({ page }) => page.evaluate(async () => (await source("notify_api")).browsers())
 /** @param {User} user */
 const questions = ({ page }) => page.evaluate(() => Number(Reflect.get(globalThis, "questions") ?? 0))

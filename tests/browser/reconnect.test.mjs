@@ -13,7 +13,7 @@ import { timersRun, until, User } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 const EVENT_FRAME = 100
-/** So much later, in ms, the page has tried to write what it typed (`WRITE_DELAY` in static/js/unsaved/journal.js). */
+/** So much later, in ms, the page has tried to write what it typed (`WRITE_DELAY` in static/js/unsaved/journal.ts). */
 const LONGER_THAN_WRITE_DELAY = 400
 /** The page probes a socket after 25 s of silence, checked every 2 s, and replaces it 3 s later. In ms. */
 const LONGER_THAN_SILENCE = 31_000

@@ -228,7 +228,7 @@ test("§3: the other's initial stands level with the caret beside the text, and 
   await until(async () => (await visibility()) === "visible", "the name is shown on hover")
 })
 
-/** As in `static/js/desk/served_text.js`, in ms. */
+/** As in `static/js/desk/served_text.ts`, in ms. */
 const READ_EVERY = 15_000
 const LONG = `${TEXT}\n\n${Array.from({ length: 14 }, (_, at) => `긴 글의 ${at + 1}번째 문장입니다.`).join("\n\n")}`
 

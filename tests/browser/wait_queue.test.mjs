@@ -15,7 +15,7 @@ import { assertAccessible, assertFits, bothSeated, browser, galley, inEachLook, 
 const EVENT_FRAME = 100
 const QUERY_AWARENESS = 3
 const HOUR = 3_600_000
-/** The page replaces a probed socket without a reply by then, in ms (`PROBE_TIMEOUT` in static/js/seat/connection.js). */
+/** The page replaces a probed socket without a reply by then, in ms (`PROBE_TIMEOUT` in static/js/seat/connection.ts). */
 const LONGER_THAN_PROBE = 3_500
 /** Only a clean close frees a seat within minutes. */
 const SLOW_CLOCKS = {

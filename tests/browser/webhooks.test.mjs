@@ -14,7 +14,7 @@ import { assertFits, browser, galley, inEachLook, withGalley } from "./support.m
 
 withGalley()
 
-/** @param {number} number @returns {import("../../static/js/lib/operations_api.js").Webhook} */
+/** @param {number} number @returns {import("../../static/js/lib/operations_api.ts").Webhook} */
 const dead = (number) => ({
   id: `whk_${String(number).padStart(32, "0")}`,
   type: number === 1 ? "review.created" : "document.exported",
@@ -28,7 +28,7 @@ const dead = (number) => ({
   state: "dead",
 })
 
-/** An administrator whose list has these webhooks. @param {string} locale @param {import("../../static/js/lib/operations_api.js").Webhook[]} webhooks */
+/** An administrator whose list has these webhooks. @param {string} locale @param {import("../../static/js/lib/operations_api.ts").Webhook[]} webhooks */
 async function administrator(locale, webhooks) {
   const admin = await browser.newUser(galley, { locale, viewport: { width: 1280, height: 720 } })
   await admin.page.route(/\/api\/admin\/webhooks\?/, (route) => route.fulfill({ json: { webhooks, next_cursor: null } }))

@@ -96,6 +96,8 @@ const files = all.filter((path) => roads === null || subjectOf(path) in roads).s
 const results = new Results(values.short)
 results.leftFiles = all.length - files.length
 if (values.short) Object.assign(process.env, SHORT)
+// The test files import sources of the page.
+process.env.NODE_OPTIONS = `--import=${new URL("typescript.mjs", import.meta.url).href}`
 // For the pages of a failed test: `tests/browser/support.mjs`.
 process.env.GALLEY_FAILURES = resolve(values.failures)
 const waiting = [...files]

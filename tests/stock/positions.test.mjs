@@ -12,13 +12,13 @@ import { after, before, test } from "node:test"
 import { ChangeSet, Text } from "@codemirror/state"
 import * as Y from "yjs"
 
-import { SharedPositions } from "../../static/js/reviews/shared_positions.js"
-import { extentOf, isWhole, moved, spotsOf, stateOfSpot } from "../../static/js/reviews/spots.js"
-import { acceptedText } from "../../static/js/sections/accepted.js"
+import { SharedPositions } from "../../static/js/reviews/shared_positions.ts"
+import { extentOf, isWhole, moved, spotsOf, stateOfSpot } from "../../static/js/reviews/spots.ts"
+import { acceptedText } from "../../static/js/sections/accepted.ts"
 import { Galley } from "./galley.mjs"
 import { Random, StockUser } from "./stock_users.mjs"
 
-/** @typedef {import("../../static/js/lib/api.js").Review} Review */
+/** @typedef {import("../../static/js/lib/api.ts").Review} Review */
 
 const SEED = Number(process.env.GALLEY_SEED ?? randomInt(2 ** 31))
 const ROUNDS = process.env.GALLEY_SHORT ? 1 : 6
@@ -32,7 +32,7 @@ after(() => galley.stop())
 
 /** A page: its places follow each edit, and are settled at rest. */
 class Page {
-  /** @type {Map<string, readonly import("../../static/js/reviews/spots.js").Spot[]>} */
+  /** @type {Map<string, readonly import("../../static/js/reviews/spots.ts").Spot[]>} */
   spots = new Map()
 
   /** @param {Y.Text} shared */

@@ -31,7 +31,7 @@ const ALLOWED: &str = "Ask Asking asking kept_until told_by Patience seal_in_pla
 #[test]
 fn identifiers_use_the_terms_of_the_glossary() {
     let (mut complaints, mut terms) = (Vec::new(), HashMap::new());
-    let mut sources = tree::of_kind(&["js", "lua", "rs"]);
+    let mut sources = tree::of_kind(&["js", "lua", "rs", "ts"]);
     sources.retain(|source| ["src", "tests", "static/js"].iter().any(|top| source.is_in(top)));
     for source in sources {
         let code = code(&source.text, source.kind());
@@ -134,7 +134,7 @@ fn not_code(rest: &str, kind: &str, before: Option<char>) -> Option<usize> {
     let up_to = |end: &str, from: usize| {
         Some(rest[from..].find(end).map_or(rest.len(), |at| from + at + end.len()))
     };
-    let is_js = kind == "js";
+    let is_js = ["js", "ts"].contains(&kind);
     match rest.as_bytes() {
         [b'-', b'-', ..] if kind == "lua" => Some(rest.find('\n').unwrap_or(rest.len())),
         [b'/', b'/', ..] if kind != "lua" => Some(rest.find('\n').unwrap_or(rest.len())),

@@ -4,7 +4,7 @@
 use crate::tree::{self, Source, assert_none};
 
 /// Kinds of files whose comments follow the rule.
-const KINDS: &[&str] = &["js", "lua", "mjs", "rs", "sh", "sql"];
+const KINDS: &[&str] = &["js", "lua", "mjs", "rs", "sh", "sql", "ts"];
 
 /// Words that begin a comment without a component as its subject.
 const OPENINGS: &[&str] = &["Who", "Whoever", "What", "Whatever", "Nobody", "Somebody", "Anybody"];
@@ -98,7 +98,7 @@ fn comments(source: &Source) -> impl Iterator<Item = (usize, &str)> {
     let marks: &[&str] = match source.kind() {
         "rs" => &["//!", "///", "//"],
         "lua" | "sql" => &["--"],
-        "js" | "mjs" => &["//", "/**", "*"],
+        "js" | "mjs" | "ts" => &["//", "/**", "*"],
         _ => &["#"],
     };
     source.lines().filter_map(move |(number, line)| {

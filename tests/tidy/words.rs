@@ -8,7 +8,7 @@ use crate::tree::{self, Source, assert_none};
 /// room above the aim, so that no author squeezes a file to fit.
 const LINES_MAX: usize = 500;
 /// Extensions of files that people write. The empty one covers scripts.
-const WRITTEN: &[&str] = &["", "css", "html", "js", "mjs", "rs", "toml"];
+const WRITTEN: &[&str] = &["", "css", "html", "js", "mjs", "rs", "toml", "ts"];
 
 /// Marks of unfinished work and of skipped tests. Each mark is split in two, so that this file does
 /// not match itself.
@@ -69,7 +69,7 @@ fn every_script_begins_with_a_comment() {
         let first = lines.next().unwrap_or_default();
         ["/*", "//", "# "].iter().any(|opening| first.starts_with(opening))
     };
-    let complaints: Vec<_> = tree::of_kind(&["js", "mjs", "toml", "css", ""])
+    let complaints: Vec<_> = tree::of_kind(&["js", "mjs", "ts", "toml", "css", ""])
         .iter()
         .filter(|source| source.kind() != "" || source.text.starts_with("#!"))
         .filter(|source| !matches!(source.name(), "Cargo.toml" | ".rustfmt.toml" | ".clippy.toml"))

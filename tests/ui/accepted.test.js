@@ -4,9 +4,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { acceptedText } from "../../static/js/sections/accepted.js"
+import { acceptedText } from "../../static/js/sections/accepted.ts"
 
-/** @typedef {import("../../static/js/sections/accepted.js").Replacement} Replacement */
+/** @typedef {import("../../static/js/sections/accepted.ts").Replacement} Replacement */
 
 /** @param {string} text @param {...Replacement} parts suggestions with one part each */
 const single = (text, ...parts) => acceptedText(text, parts.map((part) => [part]))

@@ -4,11 +4,11 @@
 import assert from "node:assert/strict"
 import { afterEach, test } from "node:test"
 
-import { alarmSentence } from "../../static/js/admin/locks.js"
-import { sentence } from "../../static/js/admin/explain.js"
-import { i18n } from "../../static/js/lib/i18n.js"
-import { adminEn } from "../../static/js/lib/i18n/admin_en.js"
-import { adminKo } from "../../static/js/lib/i18n/admin_ko.js"
+import { alarmSentence } from "../../static/js/admin/locks.ts"
+import { sentence } from "../../static/js/admin/explain.ts"
+import { i18n } from "../../static/js/lib/i18n.ts"
+import { adminEn } from "../../static/js/lib/i18n/admin_en.ts"
+import { adminKo } from "../../static/js/lib/i18n/admin_ko.ts"
 
 await i18n.start({ en: async () => adminEn, ko: async () => adminKo })
 
@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const as_of = "2026-11-21T14:03:10Z"
 
-/** @type {import("../../static/js/lib/api.js").SeatDetails} */
+/** @type {import("../../static/js/lib/api.ts").SeatDetails} */
 const held = {
   lock_key: "share-link:lock:shr_1:writer",
   share_link_id: "shr_1",

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { AnswerWatch } from "../../static/js/seat/answer_watch.js"
+import { AnswerWatch } from "../../static/js/seat/answer_watch.ts"
 
 /** A connection whose server answers until `frozenAt`, and a watch that checks each half second. */
 function watched() {

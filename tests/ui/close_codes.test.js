@@ -4,8 +4,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { holderIn, lossReason, retryDelay } from "../../static/js/seat/close_codes.js"
-import { en } from "../../static/js/lib/i18n/en.js"
+import { holderIn, lossReason, retryDelay } from "../../static/js/seat/close_codes.ts"
+import { en } from "../../static/js/lib/i18n/en.ts"
 
 test("clients of one lost server reconnect at different times", () => {
   const waits = [0, 0.25, 0.5, 1].map((random) => retryDelay(1, random))

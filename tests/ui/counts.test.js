@@ -6,7 +6,7 @@ import { test } from "node:test"
 
 import { Text } from "@codemirror/state"
 
-import { charactersIn, Counter, countText } from "../../static/js/desk/counts.js"
+import { charactersIn, Counter, countText } from "../../static/js/desk/counts.ts"
 
 /** @param {string} text */
 const tree = (text) => Text.of(text.split("\n"))

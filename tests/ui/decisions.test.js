@@ -22,7 +22,7 @@ const page = Object.assign(new EventTarget(), { setTimeout: () => 0, clearTimeou
 const document = { body: element, createElement: () => new FakeElement(), getElementById: () => element, querySelector: () => null }
 Object.assign(globalThis, { window: page, document, HTMLElement: FakeElement })
 
-const { Decisions } = await import("../../static/js/reviews/decisions.js")
+const { Decisions } = await import("../../static/js/reviews/decisions.ts")
 
 /** The requests of the page, answered when the test says so. @type {{ path: string, body: any, answer: (json?: object) => Promise<void> }[]} */
 let requests = []

@@ -4,8 +4,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { deletedSentence } from "../../static/js/lib/deleted_sentence.js"
-import { i18n } from "../../static/js/lib/i18n.js"
+import { deletedSentence } from "../../static/js/lib/deleted_sentence.ts"
+import { i18n } from "../../static/js/lib/i18n.ts"
 
 await i18n.start()
 await i18n.setLanguage("en")

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { ample, fileName, percentOf, sizeIn } from "../../static/js/desk/document_size.js"
+import { ample, fileName, percentOf, sizeIn } from "../../static/js/desk/document_size.ts"
 
 test("only what is near or full is shown", () => {
   assert.equal(sizeIn({ state: "ample", bytes: 7, limit: 10 }), ample)

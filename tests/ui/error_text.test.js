@@ -5,9 +5,9 @@ import assert from "node:assert/strict"
 import { readdirSync, readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { Problem } from "../../static/js/lib/api.js"
-import { errorText, reviewErrorText } from "../../static/js/lib/error_text.js"
-import { i18n, t } from "../../static/js/lib/i18n.js"
+import { Problem } from "../../static/js/lib/api.ts"
+import { errorText, reviewErrorText } from "../../static/js/lib/error_text.ts"
+import { i18n, t } from "../../static/js/lib/i18n.ts"
 
 await i18n.start()
 

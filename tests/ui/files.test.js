@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { FORMATS, IMPORT_BYTES_MAX, importFile, nameIn, pauseIn, refusalOf } from "../../static/js/lib/files.js"
+import { FORMATS, IMPORT_BYTES_MAX, importFile, nameIn, pauseIn, refusalOf } from "../../static/js/lib/files.ts"
 
 /** @param {string} path */
 const source = (path) => readFileSync(new URL(`../../src/${path}`, import.meta.url), "utf8")

@@ -2,7 +2,7 @@
 /** Graphemes, also in texts too long to be segmented in one call. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { graphemesOf } from "../../static/js/lib/graphemes.js"
+import { graphemesOf } from "../../static/js/lib/graphemes.ts"
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 /** @param {string} text */

@@ -5,11 +5,11 @@ import assert from "node:assert/strict"
 import { readdirSync, readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { choose, i18n, t, tCount } from "../../static/js/lib/i18n.js"
-import { adminEn } from "../../static/js/lib/i18n/admin_en.js"
-import { adminKo } from "../../static/js/lib/i18n/admin_ko.js"
-import { en } from "../../static/js/lib/i18n/en.js"
-import { ko } from "../../static/js/lib/i18n/ko.js"
+import { choose, i18n, t, tCount } from "../../static/js/lib/i18n.ts"
+import { adminEn } from "../../static/js/lib/i18n/admin_en.ts"
+import { adminKo } from "../../static/js/lib/i18n/admin_ko.ts"
+import { en } from "../../static/js/lib/i18n/en.ts"
+import { ko } from "../../static/js/lib/i18n/ko.ts"
 
 /** All sentences of each language. */
 const languages = { en: { ...en, ...adminEn }, ko: { ...ko, ...adminKo } }
@@ -34,7 +34,7 @@ test("every sentence is used, and every used one exists", () => {
   const files = readdirSync(pages, { recursive: true, encoding: "utf8" })
   const read = (/** @type {string} */ file) => readFileSync(new URL(file, pages), "utf8")
   const said = files
-    .filter((file) => /\.(js|html)$/.test(file) && !/^(vendor|js[\\/]lib[\\/]i18n[\\/])/.test(file))
+    .filter((file) => /\.([jt]s|html)$/.test(file) && !/^(vendor|js[\\/]lib[\\/]i18n[\\/])/.test(file))
     .map(read)
     .join("\n")
   // `state.lost.${why}` uses every sentence with that prefix.

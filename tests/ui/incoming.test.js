@@ -5,13 +5,13 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { countText } from "../../static/js/desk/counts.js"
-import { matchesOf, queryOf } from "../../static/js/desk/find_query.js"
-import { incomingEdits } from "../../static/js/desk/incoming_edits.js"
-import { incoming } from "../../static/js/lib/incoming.js"
-import { EditorState } from "../../static/js/lib/vendor.js"
-import { fullnessOf } from "../../static/js/sections/fullness.js"
-import { findSections } from "../../static/js/sections/sections.js"
+import { countText } from "../../static/js/desk/counts.ts"
+import { matchesOf, queryOf } from "../../static/js/desk/find_query.ts"
+import { incomingEdits } from "../../static/js/desk/incoming_edits.ts"
+import { incoming } from "../../static/js/lib/incoming.ts"
+import { EditorState } from "../../static/js/lib/vendor.ts"
+import { fullnessOf } from "../../static/js/sections/fullness.ts"
+import { findSections } from "../../static/js/sections/sections.ts"
 
 /** @type {[string, string][]} */
 const table = JSON.parse(readFileSync(new URL("../data/incoming.json", import.meta.url), "utf8"))

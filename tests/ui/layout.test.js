@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { arrange, crowded, scrollInto } from "../../static/js/reviews/layout.js"
+import { arrange, crowded, scrollInto } from "../../static/js/reviews/layout.ts"
 
 /** @param {...number} wants */
 const boxes = (...wants) => wants.map((want, at) => ({ id: "abcdef"[at] ?? "", want, height: 50 }))

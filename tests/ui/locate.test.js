@@ -4,9 +4,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { locate, locateInserted } from "../../static/js/reviews/locate.js"
+import { locate, locateInserted } from "../../static/js/reviews/locate.ts"
 
-/** @param {Partial<import("../../static/js/lib/api.js").Anchor>} given */
+/** @param {Partial<import("../../static/js/lib/api.ts").Anchor>} given */
 const anchor = (given) => ({
   state: /** @type {const} */ ("exact"), start: 4, end: 7, quote: "cat", prefix: "the ", suffix: "", ...given,
 })

@@ -6,10 +6,10 @@ import { test } from "node:test"
 
 import { Text } from "@codemirror/state"
 
-import { markedLines } from "../../static/js/desk/marked_lines.js"
-import { paragraphAt } from "../../static/js/desk/text_out.js"
+import { markedLines } from "../../static/js/desk/marked_lines.ts"
+import { paragraphAt } from "../../static/js/desk/text_out.ts"
 
-/** @param {import("../../static/js/desk/marked_lines.js").Piece[][]} lines */
+/** @param {import("../../static/js/desk/marked_lines.ts").Piece[][]} lines */
 const written = (lines) =>
   lines.map((pieces) => pieces.map(({ text, marked, ends }) => (marked ? `<${text}>` : text) + ends.map((end) => `[${end}]`).join("")).join(""))
 

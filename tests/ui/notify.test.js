@@ -4,11 +4,11 @@
 import assert from "node:assert/strict"
 import { afterEach, test } from "node:test"
 
-import { i18n } from "../../static/js/lib/i18n.js"
-import { savedSentence } from "../../static/js/notify/dialog.js"
-import { ownTimeZone } from "../../static/js/lib/i18n.js"
-import { browserName, timeZones } from "../../static/js/notify/notify_text.js"
-import { bytesOf } from "../../static/js/notify/push.js"
+import { i18n } from "../../static/js/lib/i18n.ts"
+import { savedSentence } from "../../static/js/notify/dialog.ts"
+import { ownTimeZone } from "../../static/js/lib/i18n.ts"
+import { browserName, timeZones } from "../../static/js/notify/notify_text.ts"
+import { bytesOf } from "../../static/js/notify/push.ts"
 
 await i18n.start()
 

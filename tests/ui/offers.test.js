@@ -4,10 +4,10 @@
 import assert from "node:assert/strict"
 import { afterEach, test } from "node:test"
 
-import { Problem } from "../../static/js/lib/api.js"
-import { i18n } from "../../static/js/lib/i18n.js"
-import { claimErrorText, offerErrorText, offerIn, remainingSentence } from "../../static/js/start/offer_text.js"
-import { nextDelay } from "../../static/js/start/poll.js"
+import { Problem } from "../../static/js/lib/api.ts"
+import { i18n } from "../../static/js/lib/i18n.ts"
+import { claimErrorText, offerErrorText, offerIn, remainingSentence } from "../../static/js/start/offer_text.ts"
+import { nextDelay } from "../../static/js/start/poll.ts"
 
 await i18n.start()
 

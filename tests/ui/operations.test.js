@@ -4,10 +4,10 @@
 import assert from "node:assert/strict"
 import { afterEach, test } from "node:test"
 
-import { countsSentence, foldRuns, jobSentence, seconds } from "../../static/js/admin/jobs.js"
-import { i18n } from "../../static/js/lib/i18n.js"
-import { adminEn } from "../../static/js/lib/i18n/admin_en.js"
-import { adminKo } from "../../static/js/lib/i18n/admin_ko.js"
+import { countsSentence, foldRuns, jobSentence, seconds } from "../../static/js/admin/jobs.ts"
+import { i18n } from "../../static/js/lib/i18n.ts"
+import { adminEn } from "../../static/js/lib/i18n/admin_en.ts"
+import { adminKo } from "../../static/js/lib/i18n/admin_ko.ts"
 
 await i18n.start({ en: async () => adminEn, ko: async () => adminKo })
 

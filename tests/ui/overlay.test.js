@@ -6,13 +6,13 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.js"
-import { fulfilledIn, splitFulfilled } from "../../static/js/suggest/acceptance.js"
-import { Overlay } from "../../static/js/suggest/overlay.js"
-import { applied, partsOf, shiftPart } from "../../static/js/suggest/parts.js"
-import { mappingOf } from "../../static/js/suggest/ranges.js"
+import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.ts"
+import { fulfilledIn, splitFulfilled } from "../../static/js/suggest/acceptance.ts"
+import { Overlay } from "../../static/js/suggest/overlay.ts"
+import { applied, partsOf, shiftPart } from "../../static/js/suggest/parts.ts"
+import { mappingOf } from "../../static/js/suggest/ranges.ts"
 
-/** @typedef {import("../../static/js/suggest/parts.js").Part} Part */
+/** @typedef {import("../../static/js/suggest/parts.ts").Part} Part */
 
 const SEED = Number(process.env.GALLEY_SEED ?? Math.floor(Math.random() * 2 ** 32))
 const ROUNDS = process.env.GALLEY_SHORT ? 300 : 3_000

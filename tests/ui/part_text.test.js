@@ -4,14 +4,14 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { i18n } from "../../static/js/lib/i18n.js"
-import { sayParts } from "../../static/js/reviews/part_text.js"
-import { fitsForm, kindOf, movedText } from "../../static/js/reviews/parts.js"
-import { subjectOf } from "../../static/js/reviews/subject.js"
+import { i18n } from "../../static/js/lib/i18n.ts"
+import { sayParts } from "../../static/js/reviews/part_text.ts"
+import { fitsForm, kindOf, movedText } from "../../static/js/reviews/parts.ts"
+import { subjectOf } from "../../static/js/reviews/subject.ts"
 
 await i18n.start()
 
-/** @param {string} quote @param {string} text @returns {import("../../static/js/lib/api.js").Part} */
+/** @param {string} quote @param {string} text @returns {import("../../static/js/lib/api.ts").Part} */
 const part = (quote, text) => ({ anchor: { state: "exact", start: 0, end: quote.length, quote, prefix: "", suffix: "" }, text })
 
 test("a part inserts, deletes or replaces, and two with the same text move it", () => {

@@ -4,11 +4,11 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { Problem } from "../../static/js/lib/api.js"
-import { i18n } from "../../static/js/lib/i18n.js"
-import { partners } from "../../static/js/lib/partners_api.js"
-import { handleIn, personIn, tokenIn } from "../../static/js/start/person_address.js"
-import { peopleErrorText, requestSentence } from "../../static/js/start/request_text.js"
+import { Problem } from "../../static/js/lib/api.ts"
+import { i18n } from "../../static/js/lib/i18n.ts"
+import { partners } from "../../static/js/lib/partners_api.ts"
+import { handleIn, personIn, tokenIn } from "../../static/js/start/person_address.ts"
+import { peopleErrorText, requestSentence } from "../../static/js/start/request_text.ts"
 
 await i18n.start()
 
@@ -51,7 +51,7 @@ test("a link of another site, an invite and a damaged link name no person", () =
   assert.equal(tokenIn(`#move=${TOKEN}`), null)
 })
 
-/** @typedef {import("../../static/js/lib/partners_api.js").ReviewRequest} ReviewRequest */
+/** @typedef {import("../../static/js/lib/partners_api.ts").ReviewRequest} ReviewRequest */
 
 /** @param {Partial<ReviewRequest>} given @returns {ReviewRequest} */
 const request = (given) => ({

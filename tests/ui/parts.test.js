@@ -10,16 +10,16 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { ChangeSet, Text } from "../../static/js/lib/vendor.js"
-import { graphemesOf } from "../../static/js/lib/graphemes.js"
-import { wordsOf } from "../../static/js/reviews/word_diff.js"
-import { identify } from "../../static/js/suggest/identity.js"
-import { divided } from "../../static/js/suggest/limits.js"
-import { Overlay } from "../../static/js/suggest/overlay.js"
-import { applied, partsOf } from "../../static/js/suggest/parts.js"
-import { within } from "../../static/js/suggest/tidy.js"
+import { ChangeSet, Text } from "../../static/js/lib/vendor.ts"
+import { graphemesOf } from "../../static/js/lib/graphemes.ts"
+import { wordsOf } from "../../static/js/reviews/word_diff.ts"
+import { identify } from "../../static/js/suggest/identity.ts"
+import { divided } from "../../static/js/suggest/limits.ts"
+import { Overlay } from "../../static/js/suggest/overlay.ts"
+import { applied, partsOf } from "../../static/js/suggest/parts.ts"
+import { within } from "../../static/js/suggest/tidy.ts"
 
-/** @typedef {import("../../static/js/suggest/parts.js").Part} Part */
+/** @typedef {import("../../static/js/suggest/parts.ts").Part} Part */
 
 /** @type {string[]} */
 const table = JSON.parse(readFileSync(new URL("../data/suggestions.json", import.meta.url), "utf8"))

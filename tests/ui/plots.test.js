@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { paths, scaleTop } from "../../static/js/admin/plots.js"
+import { paths, scaleTop } from "../../static/js/admin/plots.ts"
 
 test("the top of a scale and its half are whole, and no value is above it", () => {
   const tops = [[0, 2], [1, 2], [2, 2], [3, 4], [5, 6], [7, 10], [11, 20], [38, 40], [212, 400], [601, 1_000]]

@@ -4,15 +4,15 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { divideDrafts, knowsPeer, lossOf, mayShowServed, mayType, regainedSentence, stateAfter } from "../../static/js/desk/policy.js"
-import { Store } from "../../static/js/store.js"
+import { divideDrafts, knowsPeer, lossOf, mayShowServed, mayType, regainedSentence, stateAfter } from "../../static/js/desk/policy.ts"
+import { Store } from "../../static/js/store.ts"
 
-/** @typedef {import("../../static/js/store.js").Desk} Desk */
+/** @typedef {import("../../static/js/store.ts").Desk} Desk */
 
 const fresh = new Store().state
 /** @param {Partial<Desk>} patch @returns {Desk} */
 const desk = (patch) => ({ ...fresh, role: "writer", ...patch })
-/** @param {Partial<import("../../static/js/desk/policy.js").Report>} patch */
+/** @param {Partial<import("../../static/js/desk/policy.ts").Report>} patch */
 const report = (patch) => ({ ...fresh, ...patch })
 
 test("a writer types while seated or offline, and never before the first sync or in a damaged document", () => {

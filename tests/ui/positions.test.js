@@ -4,8 +4,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { relativeAt } from "../../static/js/desk/positions.js"
-import { Y } from "../../static/js/lib/vendor.js"
+import { relativeAt } from "../../static/js/desk/positions.ts"
+import { Y } from "../../static/js/lib/vendor.ts"
 
 /** @param {number} seed */
 function numbers(seed) {

@@ -5,9 +5,9 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { suggestingEn } from "../../static/js/lib/i18n/suggesting_en.js"
-import { suggestingKo } from "../../static/js/lib/i18n/suggesting_ko.js"
-import { gravest, REFUSALS } from "../../static/js/suggest/refusals.js"
+import { suggestingEn } from "../../static/js/lib/i18n/suggesting_en.ts"
+import { suggestingKo } from "../../static/js/lib/i18n/suggesting_ko.ts"
+import { gravest, REFUSALS } from "../../static/js/suggest/refusals.ts"
 
 /** The reasons of the server, as they stand in JSON. */
 function served() {

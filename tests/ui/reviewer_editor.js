@@ -1,9 +1,9 @@
 // @ts-check
 /** An editor of a reviewer without a page, for tests: a state, its listeners and the order of their events. */
 
-import { EditorState, EditorView } from "../../static/js/lib/vendor.js"
-import { marked } from "../../static/js/reviews/highlights.js"
-import { shownView } from "../../static/js/reviews/text_view.js"
+import { EditorState, EditorView } from "../../static/js/lib/vendor.ts"
+import { marked } from "../../static/js/reviews/highlights.ts"
+import { shownView } from "../../static/js/reviews/text_view.ts"
 
 export class FakeView {
   compositionStarted = false

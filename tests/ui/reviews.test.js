@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { beforeEach, test } from "node:test"
 
-import { Reviews } from "../../static/js/reviews/reviews.js"
+import { Reviews } from "../../static/js/reviews/reviews.ts"
 
 const author = { id: "u2", name: "이서연" }
 

@@ -4,11 +4,11 @@
 import assert from "node:assert/strict"
 import { beforeEach, mock, test } from "node:test"
 
-import { ChangeSet, EditorState, Text, Y } from "../../static/js/lib/vendor.js"
+import { ChangeSet, EditorState, Text, Y } from "../../static/js/lib/vendor.ts"
 
-import { marked, setPassages } from "../../static/js/reviews/highlights.js"
-import { Reviews } from "../../static/js/reviews/reviews.js"
-import { SharedPositions } from "../../static/js/reviews/shared_positions.js"
+import { marked, setPassages } from "../../static/js/reviews/highlights.ts"
+import { Reviews } from "../../static/js/reviews/reviews.ts"
+import { SharedPositions } from "../../static/js/reviews/shared_positions.ts"
 
 /** After a pause the page asks, and it has shown a loss by then. In ms. */
 const REST = 5_000

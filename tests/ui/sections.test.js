@@ -10,15 +10,15 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { countText } from "../../static/js/desk/counts.js"
-import { countIn, fullnessOf } from "../../static/js/sections/fullness.js"
-import { limitOf } from "../../static/js/sections/limits.js"
-import { findSections } from "../../static/js/sections/sections.js"
+import { countText } from "../../static/js/desk/counts.ts"
+import { countIn, fullnessOf } from "../../static/js/sections/fullness.ts"
+import { limitOf } from "../../static/js/sections/limits.ts"
+import { findSections } from "../../static/js/sections/sections.ts"
 
 /**
- * @typedef {import("../../static/js/sections/sections.js").Section} Section
- * @typedef {import("../../static/js/sections/sections.js").Setting} Setting
- * @typedef {import("../../static/js/sections/limits.js").Unit} Unit
+ * @typedef {import("../../static/js/sections/sections.ts").Section} Section
+ * @typedef {import("../../static/js/sections/sections.ts").Setting} Setting
+ * @typedef {import("../../static/js/sections/limits.ts").Unit} Unit
  * @typedef {[limit?: number | null, floor?: number | null, unit?: Unit]} LimitRow
  * @typedef {{ name: string, lines: string[], limits: LimitRow[], settings?: (Omit<Setting, "at"> & { line: number })[] }} Row
  */

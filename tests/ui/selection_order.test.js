@@ -4,8 +4,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { Annotation, EditorState } from "../../static/js/lib/vendor.js"
-import { selectionInOrder } from "../../static/js/desk/selection_order.js"
+import { Annotation, EditorState } from "../../static/js/lib/vendor.ts"
+import { selectionInOrder } from "../../static/js/desk/selection_order.ts"
 
 test("a selection inside a replaced range is a caret behind it, and another one stays", () => {
   const mark = Annotation.define()

@@ -7,11 +7,11 @@ import { beforeEach, test } from "node:test"
 const HOUR = 3_600_000
 const SERVER = Date.parse("2026-05-04T10:00:00.000Z")
 
-/** A page of its own. @type {typeof import("../../static/js/lib/server_clock.js")} */
+/** A page of its own. @type {typeof import("../../static/js/lib/server_clock.ts")} */
 let clock
 let pages = 0
 beforeEach(async () => {
-  clock = await import(`../../static/js/lib/server_clock.js?${++pages}`)
+  clock = await import(`../../static/js/lib/server_clock.ts?${++pages}`)
 })
 
 /** An answer of the server. @param {number} at when the server made it, in ms */

@@ -7,8 +7,8 @@ import { test } from "node:test"
 import { ChangeSet, Text } from "@codemirror/state"
 import * as Y from "yjs"
 
-import { SharedPositions } from "../../static/js/reviews/shared_positions.js"
-import { extentOf, moved, spotsOf, stateOfSpot } from "../../static/js/reviews/spots.js"
+import { SharedPositions } from "../../static/js/reviews/shared_positions.ts"
+import { extentOf, moved, spotsOf, stateOfSpot } from "../../static/js/reviews/spots.ts"
 
 const seed = Number(process.env.GALLEY_SEED) || 36
 
@@ -19,7 +19,7 @@ function encoded(text, at, side) {
   return Buffer.from(Y.encodeRelativePosition(position)).toString("base64")
 }
 
-/** An anchor as the server sends it. @param {Y.Text} shared @param {number} start @param {number} end @returns {import("../../static/js/lib/api.js").Anchor} */
+/** An anchor as the server sends it. @param {Y.Text} shared @param {number} start @param {number} end @returns {import("../../static/js/lib/api.ts").Anchor} */
 function anchorIn(shared, start, end) {
   const text = shared.toString()
   const sides = start === end ? [-1, 0] : [0, -1]
@@ -29,14 +29,14 @@ function anchorIn(shared, start, end) {
   }
 }
 
-/** @param {Y.Text} shared @param {readonly import("../../static/js/lib/api.js").Anchor[]} anchors */
-function placed(shared, anchors, ours = /** @type {import("../../static/js/reviews/spots.js").Spot[]} */ ([])) {
+/** @param {Y.Text} shared @param {readonly import("../../static/js/lib/api.ts").Anchor[]} anchors */
+function placed(shared, anchors, ours = /** @type {import("../../static/js/reviews/spots.ts").Spot[]} */ ([])) {
   const whole = shared.toString()
   const text = { tree: Text.of(whole.split("\n")), whole, positions: new SharedPositions(shared, (at) => at) }
   return spotsOf(text, { anchor: anchors[0] ?? null, parts: anchors.map((anchor) => ({ anchor, text: "x" })) }, ours)
 }
 
-/** @param {readonly import("../../static/js/reviews/spots.js").Spot[]} spots */
+/** @param {readonly import("../../static/js/reviews/spots.ts").Spot[]} spots */
 const shown = (spots) => spots.map((spot) => (stateOfSpot(spot) === "orphaned" ? ["orphaned"] : [stateOfSpot(spot), spot.from, spot.to]))
 
 test("an edit of the server's text that this page lacks leaves a passage without a place", () => {

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { commandOf } from "../../static/js/desk/shortcuts.js"
+import { commandOf } from "../../static/js/desk/shortcuts.ts"
 
 /** @param {Partial<KeyboardEvent>} given */
 const press = (given) => ({ code: "", key: "", altKey: false, ctrlKey: false, metaKey: false, shiftKey: false, ...given })

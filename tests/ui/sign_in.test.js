@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { storeInvite, signInAddress, takeInvite } from "../../static/js/lib/sign_in.js"
+import { storeInvite, signInAddress, takeInvite } from "../../static/js/lib/sign_in.ts"
 
 const here = { origin: "https://galley.example", pathname: "/s/shr_1" }
 

@@ -7,12 +7,12 @@ import { test } from "node:test"
 import { ChangeSet, Text } from "@codemirror/state"
 import * as Y from "yjs"
 
-import { gapHolds, locateGap } from "../../static/js/reviews/locate.js"
-import { extentOf, isWhole, moved, spotsOf, stands, stateOfSpot } from "../../static/js/reviews/spots.js"
+import { gapHolds, locateGap } from "../../static/js/reviews/locate.ts"
+import { extentOf, isWhole, moved, spotsOf, stands, stateOfSpot } from "../../static/js/reviews/spots.ts"
 
-/** @typedef {import("../../static/js/reviews/spots.js").Spot} Spot */
+/** @typedef {import("../../static/js/reviews/spots.ts").Spot} Spot */
 
-/** @param {string} text @param {number} start @param {number} [end] @param {Partial<import("../../static/js/lib/api.js").Anchor>} [given] */
+/** @param {string} text @param {number} start @param {number} [end] @param {Partial<import("../../static/js/lib/api.ts").Anchor>} [given] */
 const anchorIn = (text, start, end = start, given = {}) => ({
   state: /** @type {const} */ ("exact"), start, end, quote: text.slice(start, end),
   prefix: text.slice(Math.max(start - 32, 0), start), suffix: text.slice(end, end + 32), ...given,

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { Store } from "../../static/js/store.js"
+import { Store } from "../../static/js/store.ts"
 
 const writer = { id: "u1", name: "김민수" }
 const link = { id: "shr_1", document_id: "doc_1", title: "t", writer, reviewer: null }

@@ -4,13 +4,13 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.js"
-import { divided } from "../../static/js/suggest/batches.js"
-import { drawnChanges, foldedText, partAt, partsNear } from "../../static/js/suggest/drawn_text.js"
-import { Overlay } from "../../static/js/suggest/overlay.js"
-import { entering, placedParts, textsOf } from "../../static/js/suggest/recovery.js"
-import { inView } from "../../static/js/suggest/view_state.js"
-import { isOrphaned, suggestionOf, verdictOf } from "../../static/js/suggest/served_parts.js"
+import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.ts"
+import { divided } from "../../static/js/suggest/batches.ts"
+import { drawnChanges, foldedText, partAt, partsNear } from "../../static/js/suggest/drawn_text.ts"
+import { Overlay } from "../../static/js/suggest/overlay.ts"
+import { entering, placedParts, textsOf } from "../../static/js/suggest/recovery.ts"
+import { inView } from "../../static/js/suggest/view_state.ts"
+import { isOrphaned, suggestionOf, verdictOf } from "../../static/js/suggest/served_parts.ts"
 
 /** @param {string} text */
 const textOf = (text) => Text.of(text.split("\n"))

@@ -8,16 +8,16 @@
 import assert from "node:assert/strict"
 import { isDeepStrictEqual } from "node:util"
 
-import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.js"
-import { applied, byOffset, stands } from "../../static/js/suggest/parts.js"
-import { overlaps } from "../../static/js/suggest/ranges.js"
-import { entering } from "../../static/js/suggest/recovery.js"
-import { Suggesting } from "../../static/js/suggest/suggesting.js"
-import { specsWithin } from "../../static/js/suggest/tidy.js"
+import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.ts"
+import { applied, byOffset, stands } from "../../static/js/suggest/parts.ts"
+import { overlaps } from "../../static/js/suggest/ranges.ts"
+import { entering } from "../../static/js/suggest/recovery.ts"
+import { Suggesting } from "../../static/js/suggest/suggesting.ts"
+import { specsWithin } from "../../static/js/suggest/tidy.ts"
 
 /**
- * @typedef {import("../../static/js/suggest/parts.js").Part} Part
- * @typedef {import("../../static/js/suggest/ledger.js").Result} Result
+ * @typedef {import("../../static/js/suggest/parts.ts").Part} Part
+ * @typedef {import("../../static/js/suggest/ledger.ts").Result} Result
  * @typedef {{ start: Y.RelativePosition, end: Y.RelativePosition, quote: string, text: string }} Anchored
  * @typedef {{ id: string, version: number | null, parts: Anchored[] }} Put
  * @typedef {{ put: Put[], withdraw: { id: string, version: number }[] }} Sent
@@ -323,7 +323,7 @@ export class Page {
     }
   }
 
-  /** Reads the list, as `own_suggestions.js` does. @param {Server} server */
+  /** Reads the list, as `own_suggestions.ts` does. @param {Server} server */
   read(server) {
     const { suggesting } = this
     for (const { id, version, since, parts } of server.open) {

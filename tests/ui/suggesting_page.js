@@ -3,11 +3,11 @@
 
 import assert from "node:assert/strict"
 
-import { ChangeSet, Text } from "../../static/js/lib/vendor.js"
-import { Suggesting } from "../../static/js/suggest/suggesting.js"
+import { ChangeSet, Text } from "../../static/js/lib/vendor.ts"
+import { Suggesting } from "../../static/js/suggest/suggesting.ts"
 
-/** @typedef {import("../../static/js/suggest/parts.js").Part} Part */
-/** @typedef {import("../../static/js/suggest/entries.js").Suggestion} Suggestion */
+/** @typedef {import("../../static/js/suggest/parts.ts").Part} Part */
+/** @typedef {import("../../static/js/suggest/entries.ts").Suggestion} Suggestion */
 
 export const textOf = (/** @type {string} */ text) => Text.of(text.split("\n"))
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** A server of one document with its suggestions, for tests of a reviewer's page: it answers as the real one does. */
 
-import { Y } from "../../static/js/lib/vendor.js"
+import { Y } from "../../static/js/lib/vendor.ts"
 
 export const ME = { id: "u2", name: "이서연" }
 

@@ -4,9 +4,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { isUnread, seenUpTo } from "../../static/js/reviews/seen.js"
-import { isSummary, quoteOf } from "../../static/js/reviews/summary.js"
-import { byTurn, whose } from "../../static/js/start/turns.js"
+import { isUnread, seenUpTo } from "../../static/js/reviews/seen.ts"
+import { isSummary, quoteOf } from "../../static/js/reviews/summary.ts"
+import { byTurn, whose } from "../../static/js/start/turns.ts"
 
 const me = "me"
 /** @param {string} id @param {number} change @param {string | null} [by] */

@@ -6,7 +6,7 @@ import { test } from "node:test"
 
 import { Text } from "@codemirror/state"
 
-import { languageOf, sampleOf } from "../../static/js/desk/text_language.js"
+import { languageOf, sampleOf } from "../../static/js/desk/text_language.ts"
 
 test("A11Y-8 the language of a text is the one that its letters show", () => {
   assert.equal(languageOf("저는 대학에서 산업공학을 전공했습니다. MBTI는 ENFP입니다."), "ko")

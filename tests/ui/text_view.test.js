@@ -4,10 +4,10 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { EditorState, EditorView } from "../../static/js/lib/vendor.js"
-import { marked, reviewsAt, setPassages } from "../../static/js/reviews/highlights.js"
-import { spotsOf } from "../../static/js/reviews/spots.js"
-import { setView, applicableSuggestions, overlappedIds, textShown, textView } from "../../static/js/reviews/text_view.js"
+import { EditorState, EditorView } from "../../static/js/lib/vendor.ts"
+import { marked, reviewsAt, setPassages } from "../../static/js/reviews/highlights.ts"
+import { spotsOf } from "../../static/js/reviews/spots.ts"
+import { setView, applicableSuggestions, overlappedIds, textShown, textView } from "../../static/js/reviews/text_view.ts"
 
 const TEXT = "저는 물류가 좋습니다.\n\n특히 현장이 좋습니다."
 

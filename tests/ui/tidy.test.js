@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL("../../static/", import.meta.url))
 const LINES_MAX = 400
 const FOLDERS = ["admin", "desk", "history", "identity", "lib", "notify", "reviews", "seat", "sections", "start", "suggest", "unsaved"]
 /** The scripts that are no modules: one runs before the first paint, one without a page. */
-const PRE_PAINT = "js/lib/pre_paint.js"
+const PRE_PAINT = "js/lib/pre_paint.ts"
 const SERVICE_WORKER = "service_worker.js"
 
 /** @param {string} end */
@@ -20,9 +20,11 @@ const files = (end) =>
     .filter((file) => file.endsWith(end) && !file.startsWith("vendor"))
     .map((file) => ({ file, text: readFileSync(join(root, file), "utf8") }))
 
+const scripts = () => [...files(".js"), ...files(".ts")]
+
 test("every file is one subject: typed, introduced and short", () => {
-  for (const { file, text } of files(".js")) {
-    assert.match(text, /^\/\/ @ts-check\n\/\*\*/, `${file} begins with its type check and says what it is`)
+  for (const { file, text } of scripts()) {
+    assert.match(text, file.endsWith(".ts") ? /^\/\*\*/ : /^\/\/ @ts-check\n\/\*\*/, `${file} says what it is`)
     assert.ok(text.split("\n").length <= LINES_MAX, `${file} is too long`)
   }
   for (const { file, text } of files(".css")) {
@@ -32,7 +34,7 @@ test("every file is one subject: typed, introduced and short", () => {
 })
 
 test("text of users never becomes markup, and the content security policy has nothing to forbid", () => {
-  for (const { file, text } of files(".js")) {
+  for (const { file, text } of scripts()) {
     assert.doesNotMatch(text, /innerHTML|outerHTML|insertAdjacentHTML|document\.write/, file)
     assert.doesNotMatch(text, /setAttribute\("style"|\beval\(|new Function/, file)
   }
@@ -53,21 +55,21 @@ test("every address in the markup names an existing file", () => {
 
 // A property with an unknown value is discarded as a whole: one such padding left a page without margins.
 test("each page defines every value that its style sheets use without a fallback", () => {
-  const scripts = files(".js").map(({ text }) => text).join("\n")
+  const code = scripts().map(({ text }) => text).join("\n")
   for (const { file, text } of files(".html")) {
     const paths = [...text.matchAll(/rel="stylesheet" href="\/(css\/[^"]+)"/g)].map(([, path]) => path ?? "")
     const sheets = paths.map((path) => readFileSync(join(root, path), "utf8")).join("\n")
     for (const [, name] of sheets.matchAll(/var\((--[\w-]+)\)/g)) {
-      const isDefined = new RegExp(`^\\s*${name}:`, "m").test(sheets) || scripts.includes(`"${name}"`)
+      const isDefined = new RegExp(`^\\s*${name}:`, "m").test(sheets) || code.includes(`"${name}"`)
       assert.ok(isDefined, `${file}: ${name}`)
     }
   }
 })
 
-/** @returns {Map<string, string[]>} what each module imports */
+/** @returns {Map<string, string[]>} what each module imports, but for types */
 function imports() {
-  const modules = files(".js").map(({ file, text }) => {
-    const found = [...text.matchAll(/^(?:import|export)\b[^"]*?from "(\.[^"]+)"|\(await import\("(\.[^"]+)"\)\)/gms)]
+  const modules = scripts().map(({ file, text }) => {
+    const found = [...text.matchAll(/^(?:import|export)\b(?! (?:type|interface)\b)[^"]*?from "(\.[^"]+)"|\(await import\("(\.[^"]+)"\)\)/gms)]
     const paths = found.map(([, path, later]) => normalize(join(dirname(file), path ?? later ?? "")))
     return /** @type {const} */ ([normalize(file), paths])
   })
@@ -96,16 +98,16 @@ function needsOf(entry) {
   return needs
 }
 
-test("the modules lie in twelve folders, a page begins in a main.js, and every module belongs to a page", () => {
-  const modules = files(".js").map(({ file }) => normalize(file)).filter((file) => file !== SERVICE_WORKER)
+test("the modules lie in twelve folders, a page begins in a main.ts, and every module belongs to a page", () => {
+  const modules = scripts().map(({ file }) => normalize(file)).filter((file) => file !== SERVICE_WORKER)
   const folders = new Set(modules.map((file) => file.split("/")[1] ?? ""))
-  assert.deepEqual([...folders].sort(), [...FOLDERS, "store.js"].sort())
+  assert.deepEqual([...folders].sort(), [...FOLDERS, "store.ts"].sort())
   const reached = new Set([PRE_PAINT])
   for (const { file, text } of files(".html")) {
     const entry = entryOf(text)
     // The page of an unknown address has no module, and that of the API only a bundle.
     if (entry === "" && ["docs.html", "not_found.html"].includes(file)) continue
-    assert.match(entry, /^js\/[a-z]+\/main\.js$/, file)
+    assert.match(entry, /^js\/[a-z]+\/main\.ts$/, file)
     for (const module of needsOf(entry).add(entry)) reached.add(module)
   }
   assert.deepEqual(modules.filter((file) => !reached.has(file)), [], "no page imports it")

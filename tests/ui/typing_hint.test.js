@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { sentenceAt } from "../../static/js/reviews/typing_hint.js"
+import { sentenceAt } from "../../static/js/reviews/typing_hint.ts"
 
 const TEXT = "첫 문장입니다. 둘째 문장인가요?  셋째.\nNext line. The end"
 

@@ -4,9 +4,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { differenceOf } from "../../static/js/desk/difference.js"
-import { undivided, undividedIn } from "../../static/js/desk/undivided.js"
-import { EditorState, Text } from "../../static/js/lib/vendor.js"
+import { differenceOf } from "../../static/js/desk/difference.ts"
+import { undivided, undividedIn } from "../../static/js/desk/undivided.ts"
+import { EditorState, Text } from "../../static/js/lib/vendor.ts"
 
 /** @param {string} text @param {{ from: number, to?: number, insert?: string }[]} changes @param {number} [caret] */
 function edited(text, changes, caret = 0) {

@@ -6,7 +6,7 @@ import { test } from "node:test"
 
 import * as Y from "yjs"
 
-import { sentencesAt, Unsaved } from "../../static/js/unsaved/unsaved.js"
+import { sentencesAt, Unsaved } from "../../static/js/unsaved/unsaved.ts"
 
 /** @param {...[number, number]} entries */
 const clocks = (...entries) => new Map(entries)
@@ -147,7 +147,7 @@ test("sentences with unsaved text are whole, each once", () => {
 })
 
 test("unsaved insertions are found in the text, also inside saved text", async () => {
-  const { unsavedRanges } = await import("../../static/js/unsaved/save_watch.js")
+  const { unsavedRanges } = await import("../../static/js/unsaved/save_watch.ts")
   const doc = new Y.Doc()
   const text = doc.getText("content")
   text.insert(0, "safe words")
@@ -161,8 +161,8 @@ test("unsaved insertions are found in the text, also inside saved text", async (
 })
 
 test("a recovered update with a deletion is not saved by its known insertions", async (t) => {
-  const { SaveWatch } = await import("../../static/js/unsaved/save_watch.js")
-  const { Y: Vendor } = await import("../../static/js/lib/vendor.js")
+  const { SaveWatch } = await import("../../static/js/unsaved/save_watch.ts")
+  const { Y: Vendor } = await import("../../static/js/lib/vendor.ts")
   // Its warning before the page goes is the window's.
   Object.assign(globalThis, { window: new EventTarget() })
   t.after(() => Reflect.deleteProperty(globalThis, "window"))

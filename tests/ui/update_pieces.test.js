@@ -5,9 +5,9 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { Y } from "../../static/js/lib/vendor.js"
-import { MESSAGE_BYTES } from "../../static/js/seat/yjs_socket.js"
-import { piecesOf } from "../../static/js/seat/update_pieces.js"
+import { Y } from "../../static/js/lib/vendor.ts"
+import { MESSAGE_BYTES } from "../../static/js/seat/yjs_socket.ts"
+import { piecesOf } from "../../static/js/seat/update_pieces.ts"
 
 /** A generator of numbers below `n`, by mulberry32. @param {number} seed */
 function numbers(seed) {

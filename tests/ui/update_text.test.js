@@ -4,8 +4,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { fits, deletesText, textIn } from "../../static/js/unsaved/update_text.js"
-import { Y } from "../../static/js/lib/vendor.js"
+import { fits, deletesText, textIn } from "../../static/js/unsaved/update_text.ts"
+import { Y } from "../../static/js/lib/vendor.ts"
 
 /** A document with its text and everything that happens to it, update by update. @param {string} begun */
 function written(begun) {

@@ -12,8 +12,8 @@ import {
   takenSentence,
   waitedSentence,
   waitingSentence,
-} from "../../static/js/seat/wait_queue.js"
-import { i18n } from "../../static/js/lib/i18n.js"
+} from "../../static/js/seat/wait_queue.ts"
+import { i18n } from "../../static/js/lib/i18n.ts"
 
 await i18n.start()
 
@@ -68,7 +68,7 @@ test("a held seat names its holder, and after a wait that it was not released", 
 
 test("each queue position has its sentence", (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: since })
-  /** @param {number | null} position @param {import("../../static/js/store.js").Holder | null} holder */
+  /** @param {number | null} position @param {import("../../static/js/store.ts").Holder | null} holder */
   const say = (position, holder = kim, away = false) =>
     waitingSentence({ position, since: start, away }, holder, "reviewer")
   assert.equal(say(1), "Kim has been reviewing this since 14:03. You're next. You can start as soon as Kim leaves.")

@@ -5,9 +5,9 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { pieces, wordDiff } from "../../static/js/reviews/word_diff.js"
+import { pieces, wordDiff } from "../../static/js/reviews/word_diff.ts"
 
-/** `[-struck-]{+added+}`, as one would write it by hand. @param {import("../../static/js/reviews/word_diff.js").Piece[]} found */
+/** `[-struck-]{+added+}`, as one would write it by hand. @param {import("../../static/js/reviews/word_diff.ts").Piece[]} found */
 const marked = (found) =>
   found
     .map(({ kind, text }) =>

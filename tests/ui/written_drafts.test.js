@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { nearest, WrittenDrafts } from "../../static/js/reviews/written_drafts.js"
+import { nearest, WrittenDrafts } from "../../static/js/reviews/written_drafts.ts"
 
 /** A storage in memory, whose keys are its properties, as in a browser. */
 function memory() {

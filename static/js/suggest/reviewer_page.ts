@@ -1,0 +1,278 @@
+/**
+ * The reviewer's page: makes its parts and connects them to the desk. The page of a writer does not load them.
+ *
+ * `mirror.ts` has the text, `own_suggestions.ts` the suggestions in it, `sender.ts` the way to the server and
+ * `unsent.ts` what has not arrived there.
+ */
+
+import type { Editor } from "../desk/editor.ts"
+import { showToast } from "../lib/announce.ts"
+import { byId } from "../lib/dom.ts"
+import { t } from "../lib/i18n.ts"
+import { preference, setPreference } from "../lib/preferences.ts"
+import { mayType } from "../desk/policy.ts"
+import { now } from "../lib/server_clock.ts"
+import type { Y } from "../lib/vendor.ts"
+import type { ReviewActions } from "../reviews/actions.ts"
+import type { Margin } from "../reviews/margin.ts"
+import type { Reviews } from "../reviews/reviews.ts"
+import type { Arrival } from "../seat/entry.ts"
+import type { Store } from "../store.ts"
+import { Mirror } from "./mirror.ts"
+import { ModeSwitch } from "./mode_switch.ts"
+import { Offered, type Offer } from "./offered.ts"
+import { OwnSuggestions } from "./own_suggestions.ts"
+import { originalText } from "./original_text.ts"
+import { ownPieces } from "./pieces.ts"
+import { entering, placedParts, textsOf } from "./recovery.ts"
+import { MENDED } from "./refusals.ts"
+import { Sender } from "./sender.ts"
+import { Unsent, type RetainedSuggestion, type Row } from "./unsent.ts"
+
+/** The parts of the desk that it works with. */
+interface Desk {
+  store: Store
+  editor: Editor
+  reviews: Reviews
+  margin: Margin
+  actions: ReviewActions
+}
+
+/** After how long a change counts as not saved, in ms. */
+const SLOW = 5_000
+/** After an edit, in ms: with the time of the write it is in this browser within 250 ms. */
+const LOOK_DELAY = 150
+/** Between two looks at the clock, in ms. */
+const TICK = 1_000
+/** The preference of a browser that has shown the first sentence. */
+const INTRODUCED = "suggesting.known"
+
+export class ReviewerPage {
+  declare store: Store
+  declare mode: ModeSwitch
+  declare mirror: Mirror
+  declare page
+  declare own: OwnSuggestions | null
+  declare sender: Sender | null
+  declare unsent: Unsent
+  declare offered: Offered
+  #desk: Desk | null = null
+  /** Since when something is unsent, in ms; 0: nothing is. */
+  #since = 0
+  #tick = 0
+  #timer = 0
+  /** The seat is lost: what is unsent is offered to its author, and not sent by a later page. */
+  #isLost = false
+  #hasRecovered = false
+  /** Whether the user typed what is unsent. What follows from the writer's edits is the work of the page with the seat. */
+  #hasTyped = false
+
+  constructor(text: Y.Text, store: Store, { me, link }: Arrival) {
+    this.store = store
+    this.mode = new ModeSwitch(store)
+    this.mirror = new Mirror(text, (review) => this.own?.isInView(review) ?? false)
+    const drawn = ownPieces({
+      suggestions: () => this.own?.model?.suggestions ?? [],
+      idAt: (at) => this.own?.idAt(at) ?? null,
+      press: (id) => this.#desk?.editor.dispatchEvent(new CustomEvent("press", { detail: id })),
+    })
+    this.mirror.extensions.push(drawn, originalText)
+    this.page = { user: me.id, document: link.document_id, link: link.id, client: text.doc?.clientID ?? 0, title: () => store.state.link?.title ?? "" }
+    this.own = null
+    this.sender = null
+    this.unsent = new Unsent(this.page)
+    this.offered = new Offered(byId("recovered-drafts"), {
+      enter: (row) => void this.#enter([row]),
+      drop: (row) => this.unsent.drop(row),
+    })
+  }
+
+  join(desk: Desk) {
+    this.#desk = desk
+    this.own = new OwnSuggestions(this.mirror, desk.reviews)
+    this.sender = new Sender(this.mirror, this.own, { link: this.page.link, maySend: () => this.store.seated })
+    desk.actions.typed = this
+  }
+
+  start(signal: AbortSignal) {
+    const { own, sender } = this
+    const editor = this.#desk?.editor
+    if (!own || !sender || !editor) return
+    own.start(signal)
+    sender.start(signal)
+    this.mode.start(signal)
+    this.offered.start(signal)
+    own.addEventListener("change", () => this.store.change({ mayEdit: own.model !== null }), { signal })
+    own.addEventListener("change", () => this.#activate(), { signal })
+    for (const source of [own, sender]) source.addEventListener("change", () => this.#lookSoon(), { signal })
+    this.mirror.addEventListener("own", () => this.#typed(), { signal })
+    this.store.addEventListener("change", () => editor.mayType(mayType(this.store.state)), { signal })
+    editor.view.contentDOM.addEventListener("focus", () => this.#introduce(), { signal })
+    this.#tick = window.setInterval(() => this.#since !== 0 && this.#lookSoon(), TICK)
+  }
+
+  stop() {
+    window.clearInterval(this.#tick)
+    window.clearTimeout(this.#timer)
+    this.own?.stop()
+    this.sender?.stop()
+    this.unsent.stop()
+  }
+
+  /** The page holds the seat, and the list of reviews is read. */
+  async ready() {
+    this.#isLost = false
+    this.sender?.ready()
+    if (this.#hasRecovered || !this.own?.model) return
+    this.#hasRecovered = true
+    const rows = await this.unsent.ofClosedPages()
+    await this.#enter(rows.filter(({ isLost }) => !isLost))
+    const lost = rows.filter(({ isLost }) => isLost)
+    this.offered.add(lost.map((row) => ({ row, texts: textsOf(row.put), mayEnter: true })))
+  }
+
+  /** The seat is lost. */
+  lose() {
+    this.#isLost = true
+    void this.unsent.write(this.#look())
+  }
+
+  /** The words that were not saved, for their author to copy. */
+  lost() {
+    const { put, withdraw } = this.#look()
+    const sentences = textsOf(put)
+    return { sentences, deletions: sentences.length === 0 ? put.length + withdraw.length : 0 }
+  }
+
+  /** Their author discards them. */
+  async discard() {
+    this.stop()
+    await this.unsent.drop({ ...this.page, title: "", at: 0, isLost: false, put: [], withdraw: [] })
+  }
+
+  /** Whether the text contains the words of a suggestion. */
+  isInView(review: string) {
+    return this.own?.isInView(review) ?? false
+  }
+
+  /** The suggestion whose new words are selected, if nothing else is. */
+  suggestionIn({ from, to }: { from: number, to: number }) {
+    const isNew = this.mirror.overlay.pieces({ from, to }).some((piece) => piece.kind === "inserted" && piece.from <= from && to <= piece.to)
+    return isNew ? (this.own?.idAt(from) ?? null) : null
+  }
+
+  /** The author takes a suggestion back. */
+  async remove(review: string) {
+    const { parts = [] } = this.own?.model?.suggestions.find(({ id }) => id === review) ?? {}
+    const retained = { id: "", version: null, parts: parts.flatMap((part) => this.sender?.placed(part) ?? []) }
+    this.own?.remove(review)
+    this.#typed()
+    await this.sender?.send()
+    return async () => {
+      if (!this.#entered(retained)) return null
+      await this.sender?.send()
+      const placed = placedParts(this.mirror.text, retained)?.[0]
+      return this.own?.model?.suggestions.find((one) => one.parts.some(({ start, text }) => start === placed?.start && text === placed.text))?.id ?? null
+    }
+  }
+
+  /** Puts words in at the caret, if they may be typed. */
+  insert(words: string) {
+    const view = this.#desk?.editor.view
+    if (!view || view.state.readOnly) return false
+    view.dispatch(view.state.replaceSelection(words), { scrollIntoView: true, userEvent: "input.paste" })
+    view.focus()
+    return true
+  }
+
+  /** Sends what is unsent before a reply to it. */
+  async send() {
+    await this.sender?.send()
+  }
+
+  /** The words that the server has not acknowledged, with positions that later pages find. */
+  #look() {
+    const model = this.#hasTyped || this.store.seated ? this.own?.model : null
+    const { put: unsaved, withdraw } = model?.unsaved() ?? { put: [], withdraw: [] }
+    const put = unsaved.map(({ id, version, parts }) => ({ id, version, parts: parts.flatMap((part) => this.sender?.placed(part) ?? []) }))
+    return { put, withdraw, isLost: this.#isLost }
+  }
+
+  /** The card of the words at the caret becomes the active one once the server has them. */
+  #activate() {
+    const { editor, margin, actions, reviews } = this.#desk as Desk
+    const { from, to } = editor.selection
+    if (margin.active !== null || actions.isDrafting || !editor.view.hasFocus || from !== to) return
+    const id = this.own?.idAt(from)
+    if (id && reviews.get(id)) margin.activate(id)
+  }
+
+  #typed() {
+    this.#hasTyped = true
+    this.#lookSoon()
+  }
+
+  /** Looks at what is unsent, soon: many keys are one look. */
+  #lookSoon() {
+    if (this.#timer === 0) this.#timer = window.setTimeout(() => this.#changed(), LOOK_DELAY)
+  }
+
+  #changed() {
+    this.#timer = 0
+    const unsent = this.#look()
+    const count = unsent.put.length + unsent.withdraw.length
+    this.#hasTyped &&= 0 < count
+    if (count === 0) this.#since = 0
+    else this.#since = Math.max(this.#since || now(), this.sender?.answeredTo ?? 0)
+    void this.unsent.write(unsent)
+    const { savedAt = null, refusal = "" } = this.sender ?? {}
+    const since = this.#since === 0 ? null : new Date(this.#since)
+    const slow = this.#since !== 0 && SLOW <= now() - this.#since
+    const refusing = refusal !== "" && 0 < count && (slow || !MENDED.includes(refusal)) ? refusal : "no"
+    const before = this.store.state.saving
+    const isSame = count === before.count && since?.getTime() === before.since?.getTime() && savedAt === before.savedAt && slow === before.slow && refusing === before.refusing
+    if (!isSame) this.store.change({ saving: { ...before, count, since, savedAt, slow, refusing } })
+  }
+
+  /** Puts the suggestions of closed pages into the text. */
+  async #enter(rows: Row[]) {
+    const { model } = this.own ?? {}
+    if (!model || rows.length === 0) return
+    const left: Offer[] = []
+    for (const row of rows) {
+      const failed = row.put.filter((retained) => !this.#entered(retained))
+      for (const id of row.withdraw) if (model.stateOf(id)) this.own?.remove(id)
+      // The row of this page has what entered before that of the closed one loses it.
+      await this.unsent.write(this.#look())
+      const texts = textsOf(failed)
+      await this.unsent.drop(row, texts.length === 0 ? [] : failed)
+      if (0 < texts.length) left.push({ row: { ...row, put: failed, withdraw: [] }, texts, mayEnter: false })
+    }
+    void this.sender?.send()
+    if (left.length < rows.length) showToast(t("suggesting.recovered"))
+    this.offered.add(left)
+  }
+
+  #entered(retained: RetainedSuggestion) {
+    const { model } = this.own ?? {}
+    const parts = placedParts(this.mirror.text, retained)
+    if (!parts || !model) return false
+    const isSame = ({ id }: { id: string }) => id === retained.id
+    const listed = model.suggestions.filter(isSame).flatMap((suggestion) => suggestion.parts)
+    const others = model.suggestions.filter((suggestion) => !isSame(suggestion)).flatMap((suggestion) => suggestion.parts)
+    let isIn = false
+    this.mirror.recover((overlay) => {
+      const edit = entering(overlay, parts, listed, others)
+      isIn = edit !== null
+      return edit
+    })
+    return isIn
+  }
+
+  /** Once in a browser the page says what typing does. */
+  #introduce() {
+    if (!mayType(this.store.state) || preference(INTRODUCED) !== null) return
+    setPreference(INTRODUCED, "yes")
+    showToast(t("suggesting.first", { writer: this.store.state.link?.writer.name ?? t("role.writer") }))
+  }
+}
