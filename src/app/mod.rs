@@ -230,6 +230,7 @@ impl App {
         Box::pin(self.serve_and_stop())
     }
 
+    #[expect(clippy::disallowed_methods, reason = "one for each row of the table")]
     async fn serve_and_stop(self) -> Result<(), AppError> {
         let Self { settings, state, features, listener, storage, locks, tasks, .. } = self;
         let (metrics, mut signals) = (self.metrics, self.signals);
@@ -424,7 +425,13 @@ fn state(
         proxies: settings.server.trusted_proxies.clone(),
         policy,
         origins,
-        sharing: Sharing::new(storage.clone(), invites, document_bytes, quota),
+        sharing: Sharing::new(
+            storage.clone(),
+            invites,
+            document_bytes,
+            quota,
+            reviews.tasks.clone(),
+        ),
         reviews,
         seats,
         readiness,

@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
 use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName, Locks, LocksError};
-use crate::periodic::store::{JobCursors, JobOutcome, JobRun};
+use crate::periodic::store::{JobCursors, JobOutcome, JobRun, RatifiedRun};
 use crate::periodic::tick::next_tick;
 pub use crate::periodic::work::Work;
 use crate::storage::Storage;
@@ -59,10 +59,10 @@ pub trait Job: Send + Sync + 'static {
     }
 
     /// Begins at `cursors`, and sets them to where it ended. The counts are for the administrator. It
-    /// ends early when `guard` is lost, or at `stop`.
+    /// ends early when the guard is lost, or at `stop`.
     fn run<'a>(
         &'a self,
-        guard: &'a Guard,
+        held: (&'a Guard, RatifiedRun),
         cursors: &'a mut JobCursors,
         stop: &'a CancellationToken,
     ) -> BoxFuture<'a, (JobOutcome, BTreeMap<String, u64>)>;
@@ -188,13 +188,13 @@ impl Jobs {
             counts: BTreeMap::default(),
         };
         let begun = store::begin_job(storage, job.name(), &run, JOB_RUNS_STORED).await?;
-        let Some(mut cursors) = begun else {
+        let Some((ratified, mut cursors)) = begun else {
             tracing::warn!(fence = %run.fence, "a later run of a job has begun");
             return Ok(None);
         };
-        (run.outcome, run.counts) = job.run(&guard, &mut cursors, stop).await;
+        (run.outcome, run.counts) = job.run((&guard, ratified), &mut cursors, stop).await;
         run.ended_at = Some(Utc::now());
-        store::end_job(storage, job.name(), &run, &cursors).await?;
+        store::end_job(storage, ratified, &run, &cursors).await?;
         if let Err(error) = guard.release().await {
             tracing::debug!(%error, "the lock of a job is released later");
         }

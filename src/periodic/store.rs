@@ -1,8 +1,9 @@
 //! Jobs: the fence of each job's lock, and its last runs.
 //!
 //! The lock of a job decides which server runs it; the database decides whose writes count.
-//! [`begin_job`] ratifies the fence of a grant. From then on the database refuses the writes of an older one,
-//! because each writing transaction of a job calls [`holds_job`]: a run that lost its lock writes nothing more.
+//! [`begin_job`] ratifies the fence of a grant. From then on the database refuses the writes of an older one:
+//! each statement that writes for a job demands its [`RatifiedRun`], and writes only while that
+//! [holds](RatifiedRun::holds) the job. So a run that lost its lock writes nothing more.
 
 use std::collections::BTreeMap;
 
@@ -56,6 +57,26 @@ pub struct JobRun {
 /// Where a bounded batch continues, by the name of its part.
 pub type JobCursors = BTreeMap<String, String>;
 
+/// The proof that a fence was ratified: [`begin_job`] alone makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RatifiedRun {
+    job: &'static str,
+    fence: Fence,
+}
+
+impl RatifiedRun {
+    pub(crate) fn fence(self) -> Fence {
+        self.fence
+    }
+
+    /// Whether no later run is ratified. The row is locked until the commit: none is before.
+    pub(crate) async fn holds(self, tx: &mut Tx) -> Result<bool, TxError> {
+        let Self { job, fence } = self;
+        let held = sql!("UPDATE jobs SET fence = fence WHERE job = $1 AND fence = $2", job, fence);
+        Ok(held.run(tx).await? == 1)
+    }
+}
+
 /// The last ratified fence of a job. A grant of its lock must exceed it.
 pub fn job_fence<'a>(storage: &'a Storage, job: &'a str) -> StorageFuture<'a, Fence> {
     run!(storage, Read, tx => {
@@ -68,10 +89,10 @@ pub fn job_fence<'a>(storage: &'a Storage, job: &'a str) -> StorageFuture<'a, Fe
 /// returns the cursors of the last one. `None`: a later run is ratified.
 pub fn begin_job<'a>(
     storage: &'a Storage,
-    job: &'a str,
+    job: &'static str,
     run: &'a JobRun,
     keep: u32,
-) -> StorageFuture<'a, Option<JobCursors>> {
+) -> StorageFuture<'a, Option<(RatifiedRun, JobCursors)>> {
     run!(storage, Write, tx => {
         let cursors = sql!(
             "INSERT INTO jobs (job, fence, cursors) VALUES ($1, $2, '{}') \
@@ -111,14 +132,15 @@ pub fn begin_job<'a>(
         .run(tx)
         .await?;
         // A later version may store others: a batch without cursors begins at the beginning.
-        Ok(Some(serde_json::from_str(&cursors).unwrap_or_default()))
+        let ratified = RatifiedRun { job, fence: run.fence };
+        Ok(Some((ratified, serde_json::from_str(&cursors).unwrap_or_default())))
     })
 }
 
 /// Stores the end of a run. The cursors count unless a later run is ratified.
 pub fn end_job<'a>(
     storage: &'a Storage,
-    job: &'a str,
+    RatifiedRun { job, fence }: RatifiedRun,
     run: &'a JobRun,
     cursors: &'a JobCursors,
 ) -> StorageFuture<'a, ()> {
@@ -126,7 +148,7 @@ pub fn end_job<'a>(
         sql!(
             "UPDATE jobs SET cursors = $3 WHERE job = $1 AND fence = $2",
             job,
-            run.fence,
+            fence,
             json(cursors)?
         )
         .run(tx)
@@ -135,7 +157,7 @@ pub fn end_job<'a>(
             "UPDATE job_runs SET ended_at = $3, outcome = $4, counts = $5 \
              WHERE job = $1 AND fence = $2",
             job,
-            run.fence,
+            fence,
             run.ended_at,
             run.outcome.as_str(),
             json(&run.counts)?
@@ -167,11 +189,4 @@ fn run_from(row: &Row) -> Result<JobRun, TxError> {
         outcome: row.get::<String>("outcome")?.parse().unwrap_or(JobOutcome::Failed),
         counts: serde_json::from_str(&row.get::<String>("counts")?).unwrap_or_default(),
     })
-}
-
-/// Whether `fence` is the last ratified one of the job. The row is locked until the commit: no later run
-/// is ratified before.
-pub(crate) async fn holds_job(tx: &mut Tx, job: &str, fence: Fence) -> Result<bool, TxError> {
-    let held = sql!("UPDATE jobs SET fence = fence WHERE job = $1 AND fence = $2", job, fence);
-    Ok(held.run(tx).await? == 1)
 }

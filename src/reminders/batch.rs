@@ -28,14 +28,12 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::reminder::ReminderKind;
 use crate::domain::seat::{Role, Seat};
 use crate::locks::{Guard, LockName, LocksError};
-use crate::periodic::store::{JobCursors, JobOutcome};
+use crate::periodic::store::{JobCursors, JobOutcome, RatifiedRun};
 use crate::push::notification::{Notification, NotificationKind};
 use crate::push::web_push::PushOutcome;
-use crate::reminders::reminder::{
-    CandidateQuery, ReminderCandidate, ReminderClaim, ReminderSubject,
-};
+use crate::reminders::Reminders;
+use crate::reminders::reminder::{CandidateQuery, ReminderCandidate, ReminderSubject};
 use crate::reminders::store;
-use crate::reminders::{REMINDERS, Reminders};
 use crate::storage::error::StorageError;
 
 /// Reminders of one page of candidates.
@@ -99,6 +97,7 @@ impl From<LocksError> for Stop {
 pub(super) struct Batch<'a> {
     reminders: &'a Reminders,
     guard: &'a Guard,
+    run: RatifiedRun,
     stop: &'a CancellationToken,
     claims: Mutex<()>,
     candidates: AtomicU64,
@@ -111,11 +110,13 @@ impl<'a> Batch<'a> {
     pub(super) fn new(
         reminders: &'a Reminders,
         guard: &'a Guard,
+        run: RatifiedRun,
         stop: &'a CancellationToken,
     ) -> Self {
         Self {
             reminders,
             guard,
+            run,
             stop,
             claims: Mutex::new(()),
             candidates: AtomicU64::default(),
@@ -173,12 +174,9 @@ impl<'a> Batch<'a> {
     ) -> Result<(), Stop> {
         if kind == ReminderKind::SeatFree {
             let before = Utc::now() - ABSENT_WAITER_TTL * 2;
-            store::trim_absent_waiters(
-                &self.reminders.storage,
-                before,
-                ABSENT_WAITERS_TRIMMED_AT_ONCE,
-            )
-            .await?;
+            let (storage, most) = (&self.reminders.storage, ABSENT_WAITERS_TRIMMED_AT_ONCE);
+            let trimmed = store::trim_absent_waiters(storage, self.run, before, most);
+            trimmed.await?.ok_or(Stop::LockLost)?;
         }
         let mut seen = 0;
         while seen < REMINDER_CANDIDATES_MAX {
@@ -317,14 +315,9 @@ impl<'a> Batch<'a> {
 
     async fn claim(&self, candidate: &ReminderCandidate, ends_at: Instant) -> Result<bool, Stop> {
         self.check(ends_at)?;
-        let (storage, fence) = (&self.reminders.storage, self.guard.fence());
-        match store::claim_reminder(storage, REMINDERS, fence, &candidate.subject, Utc::now())
-            .await?
-        {
-            ReminderClaim::Claimed => Ok(true),
-            ReminderClaim::Spent => Ok(false),
-            ReminderClaim::Fenced => Err(Stop::LockLost),
-        }
+        let (storage, subject) = (&self.reminders.storage, &candidate.subject);
+        let claimed = store::claim_reminder(storage, self.run, subject, Utc::now()).await?;
+        claimed.ok_or(Stop::LockLost)
     }
 
     fn check(&self, ends_at: Instant) -> Result<(), Stop> {

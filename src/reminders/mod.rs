@@ -21,7 +21,7 @@ use crate::domain::reminder::ReminderSettings;
 use crate::domain::user::User;
 use crate::locks::{Guard, Locks};
 use crate::periodic::Job;
-use crate::periodic::store::{JobCursors, JobOutcome};
+use crate::periodic::store::{JobCursors, JobOutcome, RatifiedRun};
 use crate::push::Notify;
 use crate::reminders::batch::Batch;
 use crate::storage::Storage;
@@ -119,12 +119,12 @@ impl Job for Reminders {
 
     fn run<'a>(
         &'a self,
-        guard: &'a Guard,
+        (guard, run): (&'a Guard, RatifiedRun),
         cursors: &'a mut JobCursors,
         stop: &'a CancellationToken,
     ) -> BoxFuture<'a, (JobOutcome, BTreeMap<String, u64>)> {
         Box::pin(async move {
-            let batch = Batch::new(self, guard, stop);
+            let batch = Batch::new(self, guard, run, stop);
             let outcome = batch.send_all(cursors).await;
             (outcome, batch.counts())
         })

@@ -99,16 +99,6 @@ pub struct CandidatePage {
     pub next: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReminderClaim {
-    /// The caller sends the reminder.
-    Claimed,
-    /// It was claimed before, or its reason is gone.
-    Spent,
-    /// A later run is ratified: the caller's batch is over.
-    Fenced,
-}
-
 /// The link and the role of a seat's cursor; both are empty on the first page.
 pub(super) fn seat_cursor(cursor: &str) -> (&str, &str) {
     cursor.rsplit_once(':').unwrap_or((cursor, ""))

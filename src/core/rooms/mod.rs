@@ -175,6 +175,7 @@ impl Rooms {
         if room.retire_if_unused() {
             self.forget(room);
             let (rooms, room) = (self.clone(), Arc::clone(room));
+            #[expect(clippy::disallowed_methods, reason = "one for each room")]
             self.tasks.spawn(async move { rooms.maintain(&room, Trigger::Leaving).await });
         }
     }
@@ -239,6 +240,7 @@ impl Rooms {
                 continue;
             }
             let rooms = self.clone();
+            #[expect(clippy::disallowed_methods, reason = "one for each room")]
             self.tasks.spawn(async move { rooms.maintain(&room, Trigger::Working).await });
         }
         // Removes the cells in which every caller failed to open a room.
@@ -282,6 +284,7 @@ impl Rooms {
             self.missed_reviews.clone(),
         ));
         let following = Arc::clone(&room).follow(self.pubsub.clone(), self.storage.clone());
+        #[expect(clippy::disallowed_methods, reason = "one for each room")]
         self.tasks.spawn(following);
         Ok(room)
     }
@@ -321,6 +324,7 @@ impl Rooms {
 
     /// Runs `walk` over a document of `bytes`. A large document runs on a blocking thread, so that
     /// the runtime worker serves other rooms meanwhile.
+    #[expect(clippy::disallowed_methods, reason = "one for each room or permit")]
     async fn beside<T: Send + 'static>(
         &self,
         bytes: usize,

@@ -47,12 +47,6 @@ pub enum Begin {
     One,
 }
 
-impl Begin {
-    fn is_transaction(self) -> bool {
-        matches!(self, Self::Write | Self::Snapshot)
-    }
-}
-
 /// The connection of a transaction.
 pub(crate) enum Conn<'c> {
     Sqlite(&'c mut SqliteConnection),
@@ -82,8 +76,8 @@ impl Tx {
                 Ok(done)
             }
             Open::SqliteReader(_) => outcome,
-            Open::Postgres(conn, begin) if begin.is_transaction() => conn.end(outcome).await,
-            Open::Postgres(conn, _) => conn.give_back(outcome),
+            Open::Postgres(conn, Begin::Read) => conn.give_back(outcome),
+            Open::Postgres(conn, _) => conn.end(outcome).await,
         };
         if has_webhook && ended.is_ok() {
             hooks.wake();
@@ -98,15 +92,13 @@ impl Storage {
             (Engine::Sqlite(it), Begin::Write | Begin::One) => Open::Sqlite(it.write().await?),
             (Engine::Sqlite(it), Begin::Snapshot) => Open::Sqlite(it.read().await?),
             (Engine::Sqlite(it), Begin::Read) => Open::SqliteReader(it.readers.acquire().await?),
-            (Engine::Postgres(it), Begin::Write) => {
+            (Engine::Postgres(it), Begin::Write | Begin::One) => {
                 Open::Postgres(it.others.begin(postgres::WRITE).await?, begin)
             }
             (Engine::Postgres(it), Begin::Snapshot) => {
                 Open::Postgres(it.others.begin(postgres::SNAPSHOT).await?, begin)
             }
-            (Engine::Postgres(it), Begin::Read | Begin::One) => {
-                Open::Postgres(it.others.take().await?, begin)
-            }
+            (Engine::Postgres(it), Begin::Read) => Open::Postgres(it.others.take().await?, begin),
         };
         Ok(Tx { open, hooks: self.hooks().clone(), has_webhook: false })
     }
@@ -140,9 +132,9 @@ pub use crate::storage::postgres::pause;
 
 /// Whether a call that failed so runs again, after `tries` runs.
 pub fn runs_again(error: &TxError, begin: Begin, tries: u32) -> bool {
-    match error {
-        TxError::Again(_) if begin.is_transaction() => tries < postgres::TRIES,
-        TxError::Again(_) | TxError::Lost(_) if !begin.is_transaction() => tries < 2,
+    match (error, begin) {
+        (TxError::Again(_), Begin::Write | Begin::Snapshot) => tries < postgres::TRIES,
+        (TxError::Again(_) | TxError::Lost(_), Begin::Read | Begin::One) => tries < 2,
         _ => false,
     }
 }
@@ -255,7 +247,11 @@ pub(crate) async fn require_seat(tx: &mut Tx, guard: FenceGuard) -> Result<Locke
 
 /// Raises the fence of the reviewer's seat, under the lock of the link's document: no write under an
 /// earlier grant counts any more.
-pub(crate) async fn vacate_reviewer(tx: &mut Tx, link: ShareLinkId) -> Result<(), TxError> {
+pub(crate) async fn vacate_reviewer(
+    tx: &mut Tx,
+    _: Locked,
+    link: ShareLinkId,
+) -> Result<(), TxError> {
     match tx.conn() {
         Conn::Sqlite(conn) => sqlite::seats::vacate_reviewer(conn, link).await,
         Conn::Postgres(conn) => postgres::seats::vacate_reviewer(conn, link).await,

@@ -4,17 +4,16 @@ pub mod candidates;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fence::Fence;
 use crate::domain::ids::UserId;
 use crate::domain::reminder::{Quiet, QuietHours, ReminderSettings, TimeOfDay, TimeZone};
 use crate::domain::user::User;
-use crate::reminders::reminder::{ReminderClaim, ReminderSubject};
+use crate::reminders::reminder::ReminderSubject;
 use crate::storage::statement::{Row, sql};
 use crate::storage::tx::run;
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use crate::periodic::store::holds_job;
+use crate::periodic::store::RatifiedRun;
 use crate::storage::sql::users::put_user;
 
 /// The condition that a review `r` of a document `d` waits for its writer.
@@ -75,13 +74,17 @@ pub fn put_reminder_settings<'a>(
 }
 
 /// Deletes absent waiters from before `before`, and those who have been in their seat since; at
-/// most `limit`.
+/// most `limit`. `None`: a later run is ratified.
 pub fn trim_absent_waiters(
     storage: &Storage,
+    run: RatifiedRun,
     before: DateTime<Utc>,
     limit: u32,
-) -> StorageFuture<'_, u64> {
-    run!(storage, One, tx => {
+) -> StorageFuture<'_, Option<u64>> {
+    run!(storage, Write, tx => {
+        if !run.holds(tx).await? {
+            return Ok(None);
+        }
         let trimmed = sql!(
             "DELETE FROM absent_waiters WHERE (link_id, role) IN ( \
                SELECT w.link_id, w.role FROM absent_waiters w \
@@ -92,22 +95,23 @@ pub fn trim_absent_waiters(
             before,
             limit
         );
-        trimmed.run(tx).await
+        Ok(Some(trimmed.run(tx).await?))
     })
 }
 
 /// Claims a reminder under the fence of a job's run. After an error the claim may be stored: the
-/// reminder must not be sent.
+/// reminder must not be sent. False: it was claimed before, or its reason is gone. `None`: a later
+/// run is ratified.
 pub fn claim_reminder<'a>(
     storage: &'a Storage,
-    job: &'a str,
-    fence: Fence,
+    run: RatifiedRun,
     subject: &'a ReminderSubject,
     now: DateTime<Utc>,
-) -> StorageFuture<'a, ReminderClaim> {
+) -> StorageFuture<'a, Option<bool>> {
+    let fence = run.fence();
     run!(storage, Write, tx => {
-        if !holds_job(tx, job, fence).await? {
-            return Ok(ReminderClaim::Fenced);
+        if !run.holds(tx).await? {
+            return Ok(None);
         }
         // No row changes if the reason is gone since the candidate was read.
         let claim = match subject {
@@ -149,8 +153,7 @@ pub fn claim_reminder<'a>(
                 now
             ),
         };
-        let is_claimed = claim.run(tx).await? == 1;
-        Ok(if is_claimed { ReminderClaim::Claimed } else { ReminderClaim::Spent })
+        Ok(Some(claim.run(tx).await? == 1))
     })
 }
 

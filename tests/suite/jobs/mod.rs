@@ -17,7 +17,7 @@ use galley::outgoing::Outgoing;
 use galley::partners::request::{NewRequest, Requested};
 use galley::partners::store::requests;
 use galley::periodic;
-use galley::periodic::store::{JobCursors, JobOutcome, JobRun};
+use galley::periodic::store::{JobCursors, JobOutcome, JobRun, RatifiedRun};
 use galley::periodic::{Job, Jobs};
 use galley::push;
 use galley::push::Notify;
@@ -290,7 +290,7 @@ impl Job for PanicsOnce {
 
     fn run<'a>(
         &'a self,
-        _guard: &'a Guard,
+        _held: (&'a Guard, RatifiedRun),
         _cursors: &'a mut JobCursors,
         _stop: &'a CancellationToken,
     ) -> BoxFuture<'a, (JobOutcome, BTreeMap<String, u64>)> {

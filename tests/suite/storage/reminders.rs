@@ -9,13 +9,11 @@ use galley::domain::seat::{Role, Seat};
 use galley::partners::request::{Refusal, Requested};
 use galley::partners::store::requests;
 use galley::periodic;
-use galley::periodic::store::{JobCursors, JobOutcome, JobRun};
+use galley::periodic::store::{JobCursors, JobOutcome, JobRun, RatifiedRun};
 use galley::push;
 use galley::push::store::PushAddress;
 use galley::reminders;
-use galley::reminders::reminder::{
-    CandidateQuery, ReminderCandidate, ReminderClaim, ReminderSubject,
-};
+use galley::reminders::reminder::{CandidateQuery, ReminderCandidate, ReminderSubject};
 use galley::reminders::store::candidates;
 use galley::storage::reviews::{NewReply, NewReview, ReviewChange};
 use galley::storage::seats::Guarded;
@@ -27,7 +25,7 @@ use crate::storage::review_requests::new_request;
 crate::storage::on_both_engines! {
     reminders:
     settings_are_stored_as_they_are
-    the_fence_of_a_later_run_ends_the_claims_of_an_earlier_one
+    g11_the_fence_of_a_later_run_ends_the_writes_of_an_earlier_one
     g13_a_job_has_a_bounded_number_of_stored_runs
     g11_a_reminder_is_claimed_once_by_concurrent_batches
     a_review_is_a_candidate_until_its_writer_answers
@@ -55,8 +53,13 @@ fn run(fence: u64) -> JobRun {
     }
 }
 
-async fn begin(desk: &Desk, fence: u64) -> Option<JobCursors> {
+async fn begin(desk: &Desk, fence: u64) -> Option<(RatifiedRun, JobCursors)> {
     periodic::store::begin_job(&desk.storage, JOB, &run(fence), 20).await.unwrap()
+}
+
+/// A run that has begun.
+async fn begun(desk: &Desk, fence: u64) -> RatifiedRun {
+    begin(desk, fence).await.expect("no later run").0
 }
 
 /// The candidates of reviews that are an hour old.
@@ -77,24 +80,22 @@ async fn unanswered(desk: &Desk, second: i64) -> Vec<ReminderCandidate> {
     candidates(desk, ReminderKind::ReviewUnanswered, second).await
 }
 
-async fn claim(desk: &Desk, fence: u64, candidate: &ReminderCandidate) -> ReminderClaim {
-    claim_at(desk, fence, candidate, 0).await
+async fn claim(desk: &Desk, run: RatifiedRun, candidate: &ReminderCandidate) -> Option<bool> {
+    claim_at(desk, run, candidate, 0).await
 }
 
 async fn claim_at(
     desk: &Desk,
-    fence: u64,
+    run: RatifiedRun,
     candidate: &ReminderCandidate,
     second: i64,
-) -> ReminderClaim {
-    let claimed = reminders::store::claim_reminder(
-        &desk.storage,
-        JOB,
-        Fence(fence),
-        &candidate.subject,
-        at(second),
-    );
-    claimed.await.unwrap()
+) -> Option<bool> {
+    let subject = &candidate.subject;
+    reminders::store::claim_reminder(&desk.storage, run, subject, at(second)).await.unwrap()
+}
+
+async fn trim(desk: &Desk, run: RatifiedRun, second: i64) -> Option<u64> {
+    reminders::store::trim_absent_waiters(&desk.storage, run, at(second), 10).await.unwrap()
 }
 
 async fn subscribe(desk: &Desk, name: &str) {
@@ -146,33 +147,37 @@ pub(crate) async fn settings_are_stored_as_they_are(desk: Desk) {
     assert_eq!(read().await, other);
 }
 
-pub(crate) async fn the_fence_of_a_later_run_ends_the_claims_of_an_earlier_one(desk: Desk) {
+pub(crate) async fn g11_the_fence_of_a_later_run_ends_the_writes_of_an_earlier_one(desk: Desk) {
     let seated = seated(&desk).await;
     review(&desk, seated, 0).await;
+    let seat = Seat::new(seated.link, Role::Writer);
+    desk.storage.put_absent_waiter(seat, &user("kim").id, at(0)).await.unwrap();
     assert_eq!(periodic::store::job_fence(&desk.storage, JOB).await.unwrap(), Fence::ZERO);
-    assert_eq!(begin(&desk, 5).await, Some(JobCursors::new()));
+    let (fifth, cursors) = begin(&desk, 5).await.unwrap();
+    assert_eq!(cursors, JobCursors::new());
     let found = unanswered(&desk, HOUR).await;
     // The batch of fence 5 has lost its lock, and a later one has begun.
-    assert_eq!(begin(&desk, 6).await, Some(JobCursors::new()));
+    let (sixth, cursors) = begin(&desk, 6).await.unwrap();
+    assert_eq!(cursors, JobCursors::new());
     for fence in [5, 6] {
         assert_eq!(begin(&desk, fence).await, None, "{fence}");
     }
     assert_eq!(periodic::store::job_fence(&desk.storage, JOB).await.unwrap(), Fence(6));
-    for fence in [4, 5, 7] {
-        assert_eq!(claim(&desk, fence, &found[0]).await, ReminderClaim::Fenced, "{fence}");
-    }
+    assert_eq!(claim(&desk, fifth, &found[0]).await, None);
     assert_eq!(unanswered(&desk, HOUR).await, found, "nothing was stored");
+    assert_eq!(trim(&desk, fifth, 1).await, None);
+    assert_eq!(trim(&desk, sixth, 1).await, Some(1), "nothing was deleted before");
     // Its end is stored, its cursors are not.
     let ended = JobRun { ended_at: Some(at(9)), outcome: JobOutcome::LockLost, ..run(5) };
     let cursors = JobCursors::from([("seat_free".to_owned(), "x".to_owned())]);
-    periodic::store::end_job(&desk.storage, JOB, &ended, &cursors).await.unwrap();
+    periodic::store::end_job(&desk.storage, fifth, &ended, &cursors).await.unwrap();
     let runs = periodic::store::job_runs(&desk.storage, JOB).await.unwrap();
     let outcomes: Vec<_> = runs.iter().map(|run| (run.fence.0, run.outcome)).collect();
     assert_eq!(outcomes, [(6, JobOutcome::Running), (5, JobOutcome::LockLost)]);
     assert_eq!((runs[1].ended_at, runs[1].counts["sent"]), (Some(at(9)), 5));
-    assert_eq!(claim(&desk, 6, &found[0]).await, ReminderClaim::Claimed);
-    periodic::store::end_job(&desk.storage, JOB, &run(6), &cursors).await.unwrap();
-    assert_eq!(begin(&desk, 7).await, Some(cursors));
+    assert_eq!(claim(&desk, sixth, &found[0]).await, Some(true));
+    periodic::store::end_job(&desk.storage, sixth, &run(6), &cursors).await.unwrap();
+    assert_eq!(begin(&desk, 7).await.unwrap().1, cursors);
 }
 
 pub(crate) async fn g13_a_job_has_a_bounded_number_of_stored_runs(desk: Desk) {
@@ -194,7 +199,7 @@ pub(crate) async fn g11_a_reminder_is_claimed_once_by_concurrent_batches(desk: D
     requests::create_request(&desk.storage, &request).await.unwrap();
     let seat = Seat::new(seated.link, Role::Reviewer);
     desk.storage.put_absent_waiter(seat, &user("lee").id, at(3)).await.unwrap();
-    begin(&desk, 5).await.unwrap();
+    let run = begun(&desk, 5).await;
     for kind in ReminderKind::ALL.iter().copied() {
         let second = if kind == ReminderKind::SeatFree { 60 } else { HOUR };
         let [candidate] = &candidates(&desk, kind, second).await[..] else {
@@ -204,18 +209,12 @@ pub(crate) async fn g11_a_reminder_is_claimed_once_by_concurrent_batches(desk: D
         for _ in 0..8 {
             let (storage, subject) = (desk.storage.clone(), candidate.subject.clone());
             claims.spawn(async move {
-                reminders::store::claim_reminder(&storage, JOB, Fence(5), &subject, at(0))
-                    .await
-                    .unwrap()
+                reminders::store::claim_reminder(&storage, run, &subject, at(0)).await.unwrap()
             });
         }
         let claims = within(claims.join_all()).await;
         let count = |outcome| claims.iter().filter(|it| **it == outcome).count();
-        assert_eq!(
-            (count(ReminderClaim::Claimed), count(ReminderClaim::Spent)),
-            (1, 7),
-            "{kind:?}"
-        );
+        assert_eq!((count(Some(true)), count(Some(false))), (1, 7), "{kind:?}");
         assert_eq!(candidates(&desk, kind, second).await, []);
     }
 }
@@ -249,8 +248,7 @@ pub(crate) async fn a_review_is_a_candidate_until_its_writer_answers(desk: Desk)
 }
 
 pub(crate) async fn a_reminder_covers_the_reviews_that_are_due_and_no_later_one(desk: Desk) {
-    let seated = seated(&desk).await;
-    begin(&desk, 5).await.unwrap();
+    let (seated, run) = (seated(&desk).await, begun(&desk, 5).await);
     review(&desk, seated, 0).await;
     // The clock of this review's server was ahead.
     review(&desk, seated, 30).await;
@@ -258,34 +256,33 @@ pub(crate) async fn a_reminder_covers_the_reviews_that_are_due_and_no_later_one(
     review(&desk, seated, 600).await;
     let found = unanswered(&desk, HOUR + 20).await;
     assert_eq!(count_of(&found[0]), 3);
-    assert_eq!(claim_at(&desk, 5, &found[0], HOUR + 20).await, ReminderClaim::Claimed);
+    assert_eq!(claim_at(&desk, run, &found[0], HOUR + 20).await, Some(true));
     // The last review is due after ten minutes. The next reminder follows an hour after the first one, and
     // counts all that wait.
     assert_eq!(unanswered(&desk, 2 * HOUR + 19).await, []);
     let found = unanswered(&desk, 2 * HOUR + 20).await;
     assert_eq!(count_of(&found[0]), 4);
-    assert_eq!(claim_at(&desk, 5, &found[0], 2 * HOUR + 20).await, ReminderClaim::Claimed);
+    assert_eq!(claim_at(&desk, run, &found[0], 2 * HOUR + 20).await, Some(true));
     assert_eq!(unanswered(&desk, 4 * HOUR).await, []);
 }
 
 /// Goal: between the page of candidates and the claim the writer answered, or the document went to the
 /// bin, or the waiter lost the role. The reminder is not sent.
 pub(crate) async fn a_claim_is_spent_when_its_reason_is_gone(desk: Desk) {
-    let seated = seated(&desk).await;
-    begin(&desk, 5).await.unwrap();
+    let (seated, run) = (seated(&desk).await, begun(&desk, 5).await);
     let only = review(&desk, seated, 0).await;
     let found = unanswered(&desk, HOUR).await;
     let (storage, link) = (&desk.storage, seated.link);
     storage.add_reply(link, only.id, &new_reply("네"), seated.writer, at(5)).await.unwrap();
-    assert_eq!(claim(&desk, 5, &found[0]).await, ReminderClaim::Spent);
+    assert_eq!(claim(&desk, run, &found[0]).await, Some(false));
     let seat = Seat::new(link, Role::Reviewer);
     storage.put_absent_waiter(seat, &user("park").id, at(0)).await.unwrap();
     let title = String::new();
     let subject = ReminderSubject::Seat { seat, document: seated.document, title, left_at: at(0) };
     let park = ReminderCandidate { user: user("park").id, quiet: Quiet::default(), subject };
-    assert_eq!(claim(&desk, 5, &park).await, ReminderClaim::Spent, "not the reviewer");
+    assert_eq!(claim(&desk, run, &park).await, Some(false), "not the reviewer");
     storage.put_absent_waiter(seat, &user("lee").id, at(0)).await.unwrap();
-    assert_eq!(claim(&desk, 5, &park).await, ReminderClaim::Claimed);
+    assert_eq!(claim(&desk, run, &park).await, Some(true));
 }
 
 pub(crate) async fn a_user_without_browser_or_with_the_kind_switched_off_is_no_candidate(
@@ -327,13 +324,14 @@ pub(crate) async fn a_request_is_a_candidate_while_it_is_pending(desk: Desk) {
         .await
         .unwrap();
     assert_eq!(pending(HOUR).await, []);
-    begin(&desk, 5).await.unwrap();
-    assert_eq!(claim(&desk, 5, &found[0]).await, ReminderClaim::Spent, "its reason is gone");
+    let run = begun(&desk, 5).await;
+    assert_eq!(claim(&desk, run, &found[0]).await, Some(false), "its reason is gone");
 }
 
 pub(crate) async fn a_waiter_who_left_is_a_candidate_until_the_seat_is_theirs(desk: Desk) {
     let seated = seated(&desk).await;
     let (kim, seat) = (user("kim").id, Seat::new(seated.link, Role::Writer));
+    let run = begun(&desk, 5).await;
     let absent = async |second| candidates(&desk, ReminderKind::SeatFree, second).await;
     let leave =
         async |second| desk.storage.put_absent_waiter(seat, &kim, at(second)).await.unwrap();
@@ -352,10 +350,10 @@ pub(crate) async fn a_waiter_who_left_is_a_candidate_until_the_seat_is_theirs(de
     assert_eq!(absent(60).await, []);
     leave(1).await;
     assert_eq!(absent(60).await, [], "the seat was ratified after it");
-    assert_eq!(reminders::store::trim_absent_waiters(&desk.storage, at(0), 10).await.unwrap(), 1);
+    assert_eq!(trim(&desk, run, 0).await, Some(1));
     leave(5).await;
-    assert_eq!(reminders::store::trim_absent_waiters(&desk.storage, at(5), 10).await.unwrap(), 0);
-    assert_eq!(reminders::store::trim_absent_waiters(&desk.storage, at(6), 10).await.unwrap(), 1);
+    assert_eq!(trim(&desk, run, 5).await, Some(0));
+    assert_eq!(trim(&desk, run, 6).await, Some(1));
     // A user without the role, and a link that ended.
     desk.storage.put_absent_waiter(seat, &user("lee").id, at(9)).await.unwrap();
     assert_eq!(absent(60).await, []);

@@ -6,7 +6,10 @@ use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::str::Chars;
 
+use galley::storage::error::StorageError;
+use galley::storage::statement::sql;
 use galley::storage::statement_text;
+use galley::storage::tx::run;
 use sqlx::{AssertSqlSafe, Executor as _, SqlSafeStr as _};
 
 use crate::storage::database::{Desk, Location, Stranger};
@@ -14,6 +17,7 @@ use crate::storage::database::{Desk, Location, Stranger};
 crate::storage::on_both_engines! {
     statements:
     every_statement_of_the_source_is_prepared
+    a_write_in_a_read_is_rejected
 }
 
 /// Statements that the source has at least: a scan that finds fewer has missed some.
@@ -33,6 +37,25 @@ pub(crate) async fn every_statement_of_the_source_is_prepared(desk: Desk) {
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
     let misspelt = "SELECT titel FROM documents WHERE id = $1".to_owned();
     assert!(prepare(&mut stranger, misspelt).await.is_err());
+}
+
+/// Goal: a statement that writes fails in a `Read` and in a `Snapshot`, and runs where writes belong.
+pub(crate) async fn a_write_in_a_read_is_rejected(desk: Desk) {
+    let (storage, document) = (&desk.storage, desk.document().await);
+    let rename = || sql!("UPDATE documents SET title = 'new' WHERE id = $1", document);
+    let read: Result<u64, StorageError> =
+        run!(storage, Read, tx => { rename().run(tx).await }).await;
+    let snapshot: Result<u64, StorageError> =
+        run!(storage, Snapshot, tx => { rename().run(tx).await }).await;
+    for rejected in [read, snapshot] {
+        let error = rejected.expect_err("a write").to_string();
+        assert!(error.contains("read-only") || error.contains("readonly"), "{error}");
+    }
+    assert_ne!(storage.document(document).await.unwrap().unwrap().title, "new");
+    let one: Result<u64, StorageError> = run!(storage, One, tx => { rename().run(tx).await }).await;
+    let write: Result<u64, StorageError> =
+        run!(storage, Write, tx => { rename().run(tx).await }).await;
+    assert_eq!((one.unwrap(), write.unwrap()), (1, 1));
 }
 
 async fn prepare(stranger: &mut Stranger, text: String) -> Result<(), sqlx::Error> {

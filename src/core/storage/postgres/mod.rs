@@ -43,7 +43,7 @@ pub(super) const TRIES: u32 = 6;
 const RETRY_FIRST: Duration = Duration::from_millis(4);
 
 /// Begins a transaction whose statements see every commit before each.
-pub(super) const WRITE: &str = "BEGIN";
+pub(super) const WRITE: &str = "BEGIN READ WRITE";
 /// Begins a transaction whose statements all see the same state.
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
@@ -52,7 +52,7 @@ pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ O
 pub(super) struct Postgres {
     /// For groups of edits only, so that no other call delays them.
     edits: Connections,
-    /// For all other calls.
+    /// For all other calls. Outside of a transaction that begins with [`WRITE`] they only read.
     pub(super) others: Connections,
     pub(crate) hooks: Hooks,
     /// The schema's version that this program needs.

@@ -58,7 +58,8 @@ impl Postgres {
             .and("client_connection_check_interval", STATEMENT_TIMEOUT.as_millis());
         let impatient = bounded.clone().and("lock_timeout", EDIT_LOCK_TIMEOUT.as_millis());
         let edits = Connections::new(impatient, EDITS);
-        let others = Connections::new(bounded, OTHERS);
+        let reading = bounded.and("default_transaction_read_only", "on");
+        let others = Connections::new(reading, OTHERS);
         Ok(Self { edits, others, hooks: Hooks::default(), schema })
     }
 }

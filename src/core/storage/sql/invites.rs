@@ -59,14 +59,14 @@ impl Storage {
         invite: &'a NewInvite,
     ) -> StorageFuture<'a, Removed> {
         run!(self, Write, tx => {
-            lock_of(tx, link).await?;
+            let locked = lock_of(tx, link).await?;
             let Some(reviewer) = reviewer(tx, link).await? else { return Ok(Removed::Gone) };
             let Some(former) = reviewer else { return Ok(Removed::NoReviewer) };
             put_invite(tx, link, invite).await?;
             sql!("UPDATE share_links SET reviewer_id = NULL, joined_at = NULL WHERE id = $1", link)
                 .run(tx)
                 .await?;
-            vacate_reviewer(tx, link).await?;
+            vacate_reviewer(tx, locked, link).await?;
             Ok(Removed::Done(former))
         })
     }
@@ -80,7 +80,7 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Replaced> {
         run!(self, Write, tx => {
-            lock_of(tx, link).await?;
+            let locked = lock_of(tx, link).await?;
             let Some(former) = reviewer(tx, link).await? else { return Ok(Replaced::Gone) };
             if former.as_ref() == Some(user) {
                 return Ok(Replaced::Done(None));
@@ -107,7 +107,7 @@ impl Storage {
             )
             .run(tx)
             .await?;
-            vacate_reviewer(tx, link).await?;
+            vacate_reviewer(tx, locked, link).await?;
             Ok(Replaced::Done(former))
         })
     }

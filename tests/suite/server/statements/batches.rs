@@ -48,9 +48,9 @@ async fn a_batch_and_each_reminder_cost_a_fixed_number_of_statements_and_command
     // One pipeline of two commands queries the holders of any number of locks: it loads its script, and calls
     // it. Each reminder costs a claim in a transaction, and the read of the user's browsers.
     counted.cost(&[
-        ("an empty batch", 15, 2),
-        ("a reminder", 20, 4),
-        ("three reminders", 30, 4),
+        ("an empty batch", 18, 2),
+        ("a reminder", 23, 4),
+        ("three reminders", 33, 4),
         ("the report of the jobs", 1, 2),
     ]);
 }

@@ -29,7 +29,7 @@ async fn exports_and_imports_cost_a_fixed_number_of_statements_and_commands() {
     counted.measure("an import", kim, import).await;
     counted.measure_get("the formats", "/api/export-formats", kim).await;
     counted.cost(&[
-        ("a build", 15, 2),
+        ("a build", 21, 2),
         ("a stored file", 2, 0),
         ("an import", 7, 0),
         ("the formats", 0, 0),

@@ -106,7 +106,7 @@ async fn offers_and_claims_cost_a_fixed_number_of_statements_and_commands() {
         ("an offer", 7, 0),
         ("a read of an offer", 1, 0),
         ("a page of offers", 1, 0),
-        ("the end of an offer", 2, 0),
+        ("the end of an offer", 4, 0),
         ("a claim", 7, 2),
         ("a claim of a sold-out offer", 1, 0),
         ("a page of claims", 2, 0),

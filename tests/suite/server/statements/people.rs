@@ -171,7 +171,7 @@ async fn browsers_and_settings_cost_a_fixed_number_of_statements_and_commands() 
     counted.cost(&[
         ("a new browser", 7, 0),
         ("the browsers", 1, 0),
-        ("the end of a browser", 1, 0),
+        ("the end of a browser", 3, 0),
         ("the settings of reminders", 1, 0),
         ("new settings of reminders", 4, 0),
     ]);

@@ -96,7 +96,7 @@ async fn reviews_of_a_session_of_this_server_cost_no_statement_outside_their_tra
         ("a reply", 19, 1),
         ("a resolution", 15, 1),
         ("a turn", 9, 1),
-        ("a seen mark", 1, 0),
+        ("a seen mark", 3, 0),
         ("a list without reviews and without a session", 4, 0),
     ]);
 }
