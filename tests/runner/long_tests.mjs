@@ -10,6 +10,8 @@ export const SLOW = {
   "at each rest of a random writer and a random reviewer, both pages and the server have one text and one acceptance": "two hundred acts of two users",
   "a pause stores a version, its changes read well, and restoring is undone by restoring again": "the server records a version after a pause",
   "haproxy routes both sessions of each pair to one of three servers, and all stay": "fifty documents one after the other; beside the Rust tests",
+  "haproxy: two people work on through restarts, a kill and absent stores, and nothing saved is lost": "four probes, one a second; beside the Rust tests",
+  "nginx: two people work on through restarts, a kill and absent stores, and nothing saved is lost": "PostgreSQL recovers; beside the Rust tests",
   "Alt Enter accepts the suggestion at the caret and goes on, Ctrl Z takes it back": "thirty keys, each after the one before is drawn",
 }
 

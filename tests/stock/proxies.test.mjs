@@ -1,8 +1,8 @@
 // @ts-check
 /**
  * `config/haproxy.cfg` and `config/nginx.conf` before three servers: both sessions of a pair meet on one server, all
- * other requests are spread, and texts stay readable without Redis. The test replaces their addresses and files, and
- * leaves all else as it stands.
+ * other requests are spread, and two people work on while servers restart and die, and while Redis and PostgreSQL are
+ * away. The test replaces their addresses and files, and leaves all else as it stands.
  */
 import assert from "node:assert/strict"
 import { execFileSync, spawn, spawnSync } from "node:child_process"
@@ -12,21 +12,30 @@ import { after, before, test } from "node:test"
 
 // @ts-expect-error -- it comes without types
 import { WebSocket } from "ws"
+import * as Y from "yjs"
 
+import { Peer } from "../upgrade/peer.mjs"
+import { Postgres } from "../upgrade/postgres.mjs"
 import { Galley, binary } from "./galley.mjs"
 import { read } from "./papers.mjs"
 import { Redis, freePort } from "./redis.mjs"
 
 const KINDS = ["haproxy", "nginx"]
+const isShort = Boolean(process.env.GALLEY_SHORT)
 // Each with two sockets; Debian's nginx.conf ends at 384 of them.
-const PAIRS = process.env.GALLEY_SHORT ? 50 : 450
+const PAIRS = isShort ? 50 : 450
+/** Probes of HAProxy, one a second, for which Redis is away; the second one could take a server out. */
+const PROBES_AWAY = isShort ? 4 : 30
+const PROBES = /^galley_http_requests_total\{(?=.*"\/readyz")(?=.*"200")/
 const TIMEOUT_MS = 60_000
 // The proxies have a certificate that they sign themselves.
 process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0"
-const SETTINGS = { GALLEY_DATABASE__SHARED_SQLITE: "true", GALLEY_LIMITS__GUEST_BURST: "1000" }
+const SETTINGS = { GALLEY_LIMITS__GUEST_BURST: "1000", GALLEY_SERVER__LINGER: isShort ? "0s" : "3s" }
 
 /** @type {Redis} */
 let redis
+/** @type {Postgres} */
+let postgres
 /** @type {Galley[]} */
 let servers = []
 /** @type {{ writer: string, reviewer: string }} */
@@ -42,9 +51,11 @@ const urls = {}
 
 before(async () => {
   redis = await Redis.start()
+  postgres = Postgres.start()
   for (const kind of KINDS) urls[kind] = `https://127.0.0.1:${await freePort()}`
   // One of both proxies leads to the public address.
-  const one = await Galley.start({ ...SETTINGS, GALLEY_LOCKS__URL: redis.url, GALLEY_SERVER__PUBLIC_URL: urls.nginx })
+  const stores = { GALLEY_LOCKS__URL: redis.url, GALLEY_DATABASE__URL: postgres.url }
+  const one = await Galley.start({ ...SETTINGS, ...stores, GALLEY_SERVER__PUBLIC_URL: urls.nginx })
   servers = [one, await one.beside(), await one.beside()]
   const { writer, reviewer } = (users = await one.desk("text"))
   // One after the other: a busy machine would answer some of so many at once with 503.
@@ -63,6 +74,7 @@ after(async () => {
   for (const server of servers.slice(1)) await server.end("SIGKILL")
   await servers[0]?.stop()
   await redis.stop()
+  postgres.stop()
 })
 
 /** @param {string} what @param {() => Promise<unknown>} holds */
@@ -111,38 +123,74 @@ async function start(kind) {
   assert.notEqual((await fetch(`${url}/metrics`)).status, 200)
 }
 
-/** The page, a text and its reviews respond 200 while Redis does not. @param {string} kind */
-async function readsWithoutRedis(kind) {
-  const headers = { authorization: `Bearer ${users.writer}` }
-  const paths = ["/", `/api/documents/${documents[0]}/text`, `/api/share-links/${links[0]}/reviews`]
-  const status = async (/** @type {string} */ path) => (await fetch(urls[kind] + path, { headers })).status
-  const degraded = () => Promise.all(servers.map(async (server) => {
-    const ready = await fetch(`${server.url}/readyz`)
-    return ready.status === 200 && (await ready.json()).degraded?.length === 1
-  }))
-  /** The probes that the first server has answered. */
-  const probes = async () => {
-    const metrics = await (await fetch(`${servers[0]?.url}/metrics`)).text()
-    const lines = metrics.split("\n").filter((line) => /^galley_http_requests_total.*"\/readyz"/.test(line))
-    return lines.reduce((sum, line) => sum + Number(line.split(" ").pop()), 0)
-  }
-  redis.signal("SIGSTOP")
-  await until("each server is degraded", async () => (await degraded()).every(Boolean))
-  const before = await probes()
-  await until("HAProxy has probed more often than it needs to take a server out", async () => {
-    for (const path of paths) assert.equal(await status(path), 200, path)
-    return kind === "nginx" || (await probes()) >= before + 8
-  })
-  redis.signal("SIGCONT")
-  await until("each server is ready", async () => !(await degraded()).some(Boolean))
+/** The sum of a server's series of that pattern. @param {Galley | undefined} server @param {RegExp} series */
+async function sum(server, series) {
+  const lines = (await (await fetch(`${server?.url}/metrics`)).text()).split("\n").filter((line) => series.test(line))
+  return lines.reduce((sum, line) => sum + Number(line.split(" ").pop()), 0)
 }
+
+/** The servers that serve reads only. */
+async function degraded() {
+  const ready = await Promise.all(servers.map((server) => fetch(`${server.url}/readyz`)))
+  const bodies = await Promise.all(ready.map(async (response) => response.status === 200 && (await response.json())))
+  return bodies.filter((body) => body.degraded?.length === 1).length
+}
+
+/** Letters that this writer has typed and a server has called saved. @param {Peer} writer */
+function savedLetters({ events, doc }) {
+  const { state_vector } = events.findLast(({ event }) => event === "document.saved")
+  return Y.decodeStateVector(Buffer.from(state_vector, "base64")).get(doc.clientID) ?? 0
+}
+
+/**
+ * What servers and stores go through while two people work. `read` holds that both can read now, `seated` waits until
+ * both store again, and `heard` is whether the writer was notified.
+ *
+ * @typedef {{ read: () => Promise<void>, seated: () => Promise<void>, heard: (what: string) => boolean }} Work
+ * @type {Record<string, (kind: string, work: Work) => Promise<void>>}
+ */
+const TROUBLES = {
+  async restarts(kind, { seated }) {
+    for (const server of servers) {
+      await server.end("SIGTERM")
+      await server.run()
+      await until("HAProxy finds the server", async () => kind === "nginx" || 0 < (await sum(server, PROBES)))
+      await seated()
+    }
+  },
+  async kill() {
+    const held = await Promise.all(servers.map((server) => sum(server, /^galley_seats_held\{role="writer"\}/)))
+    const server = servers[held.indexOf(1)]
+    await server?.end("SIGKILL")
+    await server?.run()
+  },
+  async redis(kind, { read, heard }) {
+    redis.signal("SIGSTOP")
+    await until("each server is degraded", async () => (await degraded()) === servers.length)
+    const before = await sum(servers[0], PROBES)
+    await until("HAProxy has probed so often, and edits are rejected", async () => {
+      await read()
+      const isSeen = kind === "nginx" || before + PROBES_AWAY <= (await sum(servers[0], PROBES))
+      return isSeen && (isShort || heard("seat.uncertain"))
+    })
+    redis.signal("SIGCONT")
+    await until("each server is ready", async () => (await degraded()) === 0)
+  },
+  async postgres(_kind, { heard }) {
+    postgres.control("stop")
+    await until("the writer is notified", async () => heard("/problems/not-saved"))
+    postgres.control("start")
+  },
+}
+/** In a short run each proxy has those that concern it most. @type {Record<string, string[]>} */
+const OF_SHORT = { haproxy: ["kill", "redis"], nginx: ["restarts", "postgres"] }
 
 for (const kind of KINDS) {
   test(`${kind} routes both sessions of each pair to one of three servers, and all stay`, async () => {
     const base = `${urls[kind]?.replace("http", "ws")}/ws/share-links`
     /** @type {WebSocket[]} */
     const sockets = []
-    // So many at a time that no claim waits long for SQLite.
+    // So many at a time that no claim waits long for the database.
     for (let from = 0; from < PAIRS; from += 50) {
       sockets.push(...links.slice(from, from + 50).flatMap((link) => /** @type {const} */ (["writer", "reviewer"])
         .map((role) => new WebSocket(`${base}/${link}/${role}?token=${users[role]}`))))
@@ -161,22 +209,78 @@ for (const kind of KINDS) {
     await Promise.all(pongs)
     for (const socket of sockets) socket.close()
     await until("all seats are free", async () => (await seats()).length === 0)
-    await readsWithoutRedis(kind)
   })
 
   test(`${kind} spreads 60 requests of one path over three servers`, async () => {
     const path = `/api/share-links/${links[0]}`
     const headers = { authorization: `Bearer ${users.writer}` }
-    const counts = () => Promise.all(servers.map(async (server) => {
-      const lines = await (await fetch(`${server.url}/metrics`)).text()
-      const ours = [...lines.matchAll(/^galley_http_requests_total\{.*route="\/api\/share-links\/\{id\}".* (\d+)$/gm)]
-      return ours.reduce((sum, [, count]) => sum + Number(count), 0)
-    }))
+    const counts = () => Promise.all(servers.map((server) => sum(server, /^galley_http_requests_total\{.*route="\/api\/share-links\/\{id\}"/)))
     const earlier = await counts()
     for (let left = 60; left > 0; left--) assert.equal((await fetch(urls[kind] + path, { headers })).status, 200)
     const now = await counts()
     const took = now.map((count, at) => count - (earlier[at] ?? 0))
     assert.ok(took.every((count) => 15 <= count && count <= 25), `${kind}: ${took}`)
+  })
+
+  test(`${kind}: two people work on through restarts, a kill and absent stores, and nothing saved is lost`, async (context) => {
+    const proxy = Object.assign(new Galley("", {}), { url: urls[kind] ?? "" })
+    const { document, link, ...tokens } = await proxy.desk("text")
+    const reviews = `/api/share-links/${link}/reviews`
+    const writer = new Peer(proxy.url, link, "writer", tokens.writer)
+    const reviewer = new Peer(proxy.url, link, "reviewer", tokens.reviewer)
+    context.after(() => [writer, reviewer].forEach((peer) => peer.leave()))
+    await Promise.all([writer.synced(), reviewer.synced()])
+    const typing = setInterval(() => writer.append(String.fromCharCode(97 + (writer.text.length % 26))), 50)
+    context.after(() => clearInterval(typing))
+    /** Stored reviews. @type {Set<string>} */
+    const stored = new Set()
+    const body = { anchor: { start: 0, end: 4, quote: "text" }, body: "?" }
+    let isOver = false
+    context.after(() => (isOver = true))
+    const reviewing = (async () => {
+      while (!isOver) {
+        // A refused one, or one without an answer, is none that a person takes for stored.
+        await proxy.call("POST", reviews, body, tokens.reviewer).then(({ id }) => stored.add(id), () => undefined)
+        await new Promise((later) => setTimeout(later, 100))
+      }
+    })()
+    /** @param {string} url @param {string} path */
+    const get = async (url, path) => {
+      const response = await fetch(url + path, { headers: { authorization: `Bearer ${tokens.writer}` } })
+      assert.equal(response.status, 200, path)
+      return response.text()
+    }
+    let saved = 0
+    const read = async () => {
+      saved = Math.max(saved, savedLetters(writer))
+      const least = "text".length + saved
+      const [text = ""] = await Promise.all([`/api/documents/${document}/text`, "/", reviews].map((path) => get(proxy.url, path)))
+      assert.ok(least <= text.length && writer.text.startsWith(text), `${least} letters are saved: ${text}`)
+    }
+    const seated = async () => {
+      const [letters, count] = [writer.text.length, stored.size + 1]
+      await until("both store again", async () => letters < "text".length + savedLetters(writer) && count < stored.size)
+      await read()
+    }
+    for (const [name, trouble] of Object.entries(TROUBLES)) {
+      if (isShort && !OF_SHORT[kind]?.includes(name)) continue
+      const [told, closed] = [writer.events.length, writer.closes.length]
+      const heard = (/** @type {string} */ what) => writer.events.slice(told).some(({ event, type }) => [event, type].includes(what))
+      await trouble(kind, { read, seated, heard })
+      await seated()
+      // Without a store the sockets stay.
+      if (name === "redis" || name === "postgres") assert.deepEqual(writer.closes.slice(closed), [])
+    }
+    clearInterval(typing)
+    isOver = true
+    await Promise.all([writer.saved(), reviewing])
+    for (const { url } of servers) assert.equal(await get(url, `/api/documents/${document}/text`), writer.text)
+    for (let query = "?limit=200"; query; ) {
+      const page = JSON.parse(await get(proxy.url, reviews + query))
+      for (const { id } of page.reviews) stored.delete(id)
+      query = page.next_cursor ? `?limit=200&cursor=${page.next_cursor}` : ""
+    }
+    assert.deepEqual([...stored], [])
   })
 }
 

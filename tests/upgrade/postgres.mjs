@@ -15,7 +15,7 @@ export class Postgres {
     postgres.tool("initdb", "-D", "data", "-U", "galley", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
     const settings = `listen_addresses = ''\nunix_socket_directories = '${postgres.folder}'\n`
     writeFileSync(join(postgres.folder, "data/postgresql.conf"), settings)
-    postgres.tool("pg_ctl", "-D", "data", "-l", "log", "-w", "-s", "start")
+    postgres.control("start")
     postgres.tool("createdb", "-h", postgres.folder, "-U", "galley", "galley")
     return postgres
   }
@@ -47,8 +47,13 @@ export class Postgres {
     return sql.split("\n").filter((line) => !/^(\\|--|$)/.test(line)).join("\n")
   }
 
+  /** Starts its processes, or ends them all without a last checkpoint. @param {"start" | "stop"} what */
+  control(what) {
+    this.tool("pg_ctl", "-D", "data", "-l", "log", "-w", "-s", "-m", "immediate", what)
+  }
+
   stop() {
-    this.tool("pg_ctl", "-D", "data", "-s", "-m", "immediate", "stop")
+    this.control("stop")
     rmSync(this.folder, { recursive: true, force: true })
   }
 }
