@@ -8,7 +8,7 @@ const FOREIGN: &[&str] = &["data", "static/vendor/LICENSES.txt", "target"];
 /// Names that are foreign in any folder. In a worktree `.git` is a file.
 const FOREIGN_ANYWHERE: &[&str] = &[".git", "node_modules"];
 /// Bundles, besides those whose names contain their hashes.
-const BUNDLES: &[&str] = &["static/vendor/docs.", "static/vendor/editor."];
+const BUNDLES: &[&str] = &["static/client/galley.", "static/vendor/docs.", "static/vendor/editor."];
 
 /// One text file.
 pub(crate) struct Source {
