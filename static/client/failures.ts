@@ -3,10 +3,10 @@
 /** `later`: the same may succeed by itself; `after sign-in`: with another token; `never`: not without a change. */
 export type Retry = "never" | "later" | "after sign-in"
 /**
- * `reconnects`: the session does so by itself. `holder`: of a taken seat, which is another session of the same user
- * with `you`. `retryAfter`: in ms, 0 if the server does not know.
+ * `reconnects`: the session does so by itself. `holder`: of a taken seat, `you` if it is another session of
+ * the same user. `retryAfter`: in ms, 0 if the server does not know.
  */
-export type Remedy = { retry: Retry, reconnects?: boolean, holder?: { name: string, since: string }, you?: boolean, retryAfter?: number }
+export type Remedy = { retry: Retry, reconnects?: boolean, holder?: { name: string, since: string, you?: boolean }, retryAfter?: number }
 
 /** `code`: of the close, or the status of a response, 0 without one; `reason`: of the close, or the name of the problem. */
 export interface GalleyError extends Readonly<Remedy> { readonly code: number, readonly reason: string }

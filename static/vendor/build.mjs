@@ -23,8 +23,8 @@ import { fileURLToPath } from "node:url"
 const here = dirname(fileURLToPath(import.meta.url))
 const root = join(here, "..")
 const packages = join(here, "../../tests/node_modules")
-const require = createRequire(join(packages, "../package.json"))
-const esbuild = require("esbuild")
+const load = createRequire(join(packages, "../package.json"))
+const esbuild = load("esbuild")
 
 const LICENCE = /^(LICENSE|NOTICE|.*-es-bundle\.js\.LICENSE\.txt)$/
 
@@ -127,11 +127,11 @@ async function pageFiles() {
 /** The client package: one module, and its declarations in one file. */
 async function clientFiles() {
   const { texts } = await bundle({ galley: `../client/${CLIENT.at(-1)}` }, { format: "esm" })
-  const ts = require("typescript")
+  const ts = load("typescript")
   const compilerOptions = { isolatedDeclarations: true, stripInternal: true, target: ts.ScriptTarget.ES2022 }
   const declared = CLIENT.map((file) => {
     const { outputText, diagnostics } = ts.transpileDeclaration(readFileSync(join(root, "client", file), "utf8"), { compilerOptions, fileName: file })
-    for (const { messageText } of diagnostics) throw new Error(`${file}: ${messageText}`)
+    for (const { messageText } of diagnostics ?? []) throw new Error(`${file}: ${messageText}`)
     return outputText.replaceAll("\r\n", "\n")
   })
   // One file needs no imports between its parts, and an import of a package once.
