@@ -214,11 +214,14 @@ export class Session {
     this.#renewal = setTimeout(() => this.#renew().catch(() => undefined), delay)
   }
 
-  /** Renews the token of an open socket, which keeps its seat. */
+  /** Renews the token of an open socket, which keeps its seat or its position in the queue. */
   #present(): void {
-    if (!this.#isGranted || this.#token === this.#presented) return
+    const { ws } = this.provider
+    if (ws?.readyState !== WebSocket.OPEN || this.#token === this.#presented) return
     this.#presented = this.#token
-    this.provider.ws?.send(Uint8Array.of(TOKEN, ...new TextEncoder().encode(this.#token)))
+    const bytes = new TextEncoder().encode(this.#token)
+    // A var-string, whose length takes two bytes: a token has 128 to 16,383.
+    ws.send(Uint8Array.of(TOKEN, 128 | (bytes.length & 127), bytes.length >> 7, ...bytes))
   }
 
   #setState(state: State): void {
