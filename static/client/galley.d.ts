@@ -41,13 +41,6 @@ export type Anchor = {
         end: string;
     };
 };
-export type Reply = {
-    id: string;
-    author: User;
-    body: string;
-    created_at: string;
-    edited_at: string | null;
-};
 export type Review = {
     id: string;
     author: User;
@@ -59,23 +52,28 @@ export type Review = {
         anchor: Anchor;
         text: string;
     }[];
-    replies: Reply[];
     version: number;
     status: "open" | "accepted" | "rejected" | "resolved";
     created_at: string;
     updated_at: string;
+    replies: {
+        id: string;
+        author: User;
+        body: string;
+        created_at: string;
+        edited_at: string | null;
+    }[];
 };
-/** Offsets in UTF-16 units, or relative positions of Yjs in base64. */
-type Position = number | string;
+/** A gap or a passage, by offsets in UTF-16 units or by relative positions of Yjs in base64. */
 export type Part = {
-    at: Position;
     text: string;
+} & ({
+    at: number | string;
 } | {
-    start: Position;
-    end: Position;
+    start: number | string;
+    end: number | string;
     quote: string;
-    text: string;
-};
+});
 /** `id`: 16 to 64 of `A–Z a–z 0–9 _ -`, unguessable; `version`: as read, `null` for a new one. */
 export type Suggestion = {
     id: string;

@@ -6,13 +6,12 @@ import { failed } from "./failures.ts"
 export type User = { id: string, name: string }
 export type Anchor = { state: "exact" | "edited" | "moved" | "orphaned", start: number, end: number, quote: string,
   relative?: { start: string, end: string } }
-export type Reply = { id: string, author: User, body: string, created_at: string, edited_at: string | null }
 export type Review = { id: string, author: User, kind: "comment" | "suggestion" | "summary", anchor: Anchor | null,
-  body: string, suggestion: string | null, parts: { anchor: Anchor, text: string }[], replies: Reply[], version: number,
-  status: "open" | "accepted" | "rejected" | "resolved", created_at: string, updated_at: string }
-/** Offsets in UTF-16 units, or relative positions of Yjs in base64. */
-type Position = number | string
-export type Part = { at: Position, text: string } | { start: Position, end: Position, quote: string, text: string }
+  body: string, suggestion: string | null, parts: { anchor: Anchor, text: string }[], version: number,
+  status: "open" | "accepted" | "rejected" | "resolved", created_at: string, updated_at: string,
+  replies: { id: string, author: User, body: string, created_at: string, edited_at: string | null }[] }
+/** A gap or a passage, by offsets in UTF-16 units or by relative positions of Yjs in base64. */
+export type Part = { text: string } & ({ at: number | string } | { start: number | string, end: number | string, quote: string })
 /** `id`: 16 to 64 of `A–Z a–z 0–9 _ -`, unguessable; `version`: as read, `null` for a new one. */
 export type Suggestion = { id: string, version: number | null, parts: Part[], body?: string }
 export type Outcome = { id: string | null, state: "kept" | "withdrawn" | "refused", version?: number, reason?: string }
@@ -51,17 +50,15 @@ export class Reviews {
 
   /** The writer decides suggestions. */
   decide(decision: "accept" | "reject", reviews: Read[]): Promise<Decision> {
-    const items = reviews.map(({ id, version }) => ({ id, version }))
-    return this.request("POST", "/decisions", { decision, reviews: items })
+    return this.request("POST", "/decisions", { decision, reviews: reviews.map(({ id, version }) => ({ id, version })) })
   }
 
   /** Any route below the share link. Throws a `GalleyError`. @returns the JSON of the response, or `null` */
   async request(method: string, path: string, body?: object, version?: number): Promise<any> {
-    const headers: Record<string, string> = { authorization: `Bearer ${await this.#session.token()}` }
-    if (body) headers["content-type"] = "application/json"
-    if (version !== undefined) headers["if-match"] = `"${version}"`
-    const init = { method, headers, body: body ? JSON.stringify(body) : null }
-    const response = await fetch(this.#session.link + path, { ...init, credentials: "omit" }).catch(() => null)
+    const headers = new Headers({ authorization: `Bearer ${await this.#session.token()}`, "content-type": "application/json" })
+    if (version !== undefined) headers.set("if-match", `"${version}"`)
+    const init = { method, headers, credentials: "omit" as const, body: body ? JSON.stringify(body) : null }
+    const response = await fetch(this.#session.link + path, init).catch(() => null)
     if (!response?.ok) throw await failed(response)
     return response.json().catch(() => null)
   }

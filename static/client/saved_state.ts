@@ -11,59 +11,47 @@ import type * as Y from "yjs"
 /** How long a deletion waits for an insertion of the user, in ms. */
 const PROOF_DELAY = 500
 
-export class SavedState {
-  #text: Y.Text
-  #provider: unknown
-  #announce: (saved: boolean) => void
+export type SavedState = { saved(stateVector: string): void, setAnswered(isAnswered: boolean): void, stop(): void }
+
+/** @param provider the origin of remote edits */
+export function watchSaved(text: Y.Text, provider: unknown, announce: (saved: boolean) => void): SavedState {
   /** The clock of each client up to which edits are unsaved. */
-  #unsaved: Map<number, number> = new Map()
-  #hasDeletion = false
-  #isAnswered = false
-  #timer: ReturnType<typeof setTimeout> | undefined
+  const unsaved: Map<number, number> = new Map()
+  let [hasDeletion, isAnswered] = [false, false]
+  let timer: ReturnType<typeof setTimeout> | undefined
 
-  /** @param provider the origin of remote edits */
-  constructor(text: Y.Text, provider: unknown, announce: (saved: boolean) => void) {
-    this.#text = text
-    this.#provider = provider
-    this.#announce = announce
-    text.doc?.on("update", this.#observe)
+  const insertAndDelete = () => {
+    text.insert(0, " ")
+    text.delete(0, 1)
   }
-
-  stop(): void {
-    this.#text.doc?.off("update", this.#observe)
-    clearTimeout(this.#timer)
+  const prove = () => {
+    clearTimeout(timer)
+    if (hasDeletion && isAnswered) timer = setTimeout(() => text.doc?.transact(insertAndDelete, unsaved), PROOF_DELAY)
   }
-
-  /** @param stateVector in base64 */
-  saved(stateVector: string): void {
-    for (const [client, clock] of clocksIn(stateVector)) {
-      if ((this.#unsaved.get(client) ?? Infinity) <= clock) this.#unsaved.delete(client)
-    }
-    this.#announce(this.#unsaved.size === 0 && !this.#hasDeletion)
-  }
-
-  /** @param isAnswered the replica answered a sync step 1 with all that the server lacks; false: the server may lack deletions */
-  setAnswered(isAnswered: boolean): void {
-    this.#isAnswered = isAnswered
-    this.#prove()
-  }
-
-  #observe = (_update: Uint8Array, origin: unknown, _doc: Y.Doc, { beforeState, afterState }: Y.Transaction): void => {
-    if (origin === this.#provider) return
+  const observe = (_update: Uint8Array, origin: unknown, _doc: Y.Doc, { beforeState, afterState }: Y.Transaction) => {
+    if (origin === provider) return
     const advanced = [...afterState].filter(([client, clock]) => (beforeState.get(client) ?? 0) < clock)
-    for (const [client, clock] of advanced) this.#unsaved.set(client, clock)
-    this.#hasDeletion = advanced.length === 0 || (this.#hasDeletion && !this.#isAnswered)
-    this.#announce(false)
-    this.#prove()
+    for (const [client, clock] of advanced) unsaved.set(client, clock)
+    hasDeletion = advanced.length === 0 || (hasDeletion && !isAnswered)
+    announce(false)
+    prove()
   }
-
-  #prove(): void {
-    clearTimeout(this.#timer)
-    if (!this.#hasDeletion || !this.#isAnswered) return
-    this.#timer = setTimeout(() => this.#text.doc?.transact(() => {
-      this.#text.insert(0, " ")
-      this.#text.delete(0, 1)
-    }, this), PROOF_DELAY)
+  text.doc?.on("update", observe)
+  return {
+    /** @param stateVector in base64 */
+    saved(stateVector) {
+      for (const [client, clock] of clocksIn(stateVector)) if ((unsaved.get(client) ?? Infinity) <= clock) unsaved.delete(client)
+      announce(unsaved.size === 0 && !hasDeletion)
+    },
+    /** @param isNow the replica answered a sync step 1 with all that the server lacks; false: the server may lack deletions */
+    setAnswered(isNow) {
+      isAnswered = isNow
+      prove()
+    },
+    stop() {
+      text.doc?.off("update", observe)
+      clearTimeout(timer)
+    },
   }
 }
 

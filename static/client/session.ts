@@ -4,7 +4,7 @@ import type { Awareness } from "y-protocols/awareness"
 import type * as Y from "yjs"
 import { closed, GalleyError } from "./failures.ts"
 import { Reviews } from "./reviews.ts"
-import { SavedState } from "./saved_state.ts"
+import { watchSaved, type SavedState } from "./saved_state.ts"
 
 export { GalleyError, Reviews }
 
@@ -29,9 +29,8 @@ export type Options = { galley: string, link: string, role: "writer" | "reviewer
 
 /** Types of frames, and the first type of sync. */
 const [SYNC, EVENT, TOKEN, STEP_1] = [0, 100, 101, 0]
-/** In ms, as all below. */
-const [RENEW_BEFORE, RENEW_PAUSE, TIMER_MAX] = [60_000, 1_000, 2 ** 31 - 1]
-const [BACKOFF, BACKOFF_MAX] = [300, 10_000]
+/** In ms. */
+const [RENEW_BEFORE, RENEW_PAUSE, TIMER_MAX, BACKOFF, BACKOFF_MAX] = [60_000, 1_000, 2 ** 31 - 1, 300, 10_000]
 const LEFT = new GalleyError(1000, "left", { retry: "never" })
 
 export class Session {
@@ -66,12 +65,9 @@ export class Session {
     // Tabs exchange edits by the server alone, and the session decides about each reconnect.
     const options = { connect: false, disableBc: true, params, shouldReconnect: () => false }
     this.provider = new WebsocketProvider(`${galley.replace(/^http/, "ws")}/ws/share-links`, `${link}/${role}`, doc, options)
-    this.#savedState = new SavedState(this.text, this.provider, (saved) => saved !== this.saved && this.#emit("saved", (this.saved = saved)))
-    this.reviews = new Reviews({
-      link: `${galley}/api/share-links/${link}`,
-      text: this.text,
-      token: async () => (this.state === "closed" ? this.#renew() : this.#token),
-    })
+    this.#savedState = watchSaved(this.text, this.provider, (saved) => saved !== this.saved && this.#emit("saved", (this.saved = saved)))
+    const current = async () => (this.state === "closed" ? this.#renew() : this.#token)
+    this.reviews = new Reviews({ link: `${galley}/api/share-links/${link}`, text: this.text, token: current })
     this.#receiveMessages(this.provider.messageHandlers)
     this.provider.on("sync", () => this.#enter())
     this.provider.on("status", ({ status }) => this.#change(status))
@@ -136,8 +132,7 @@ export class Session {
       case "document.saved":
         return this.#savedState.saved(event.state_vector)
       case "server.draining":
-        this.#drainDelay = event.reconnect_after_ms
-        return
+        return void (this.#drainDelay = event.reconnect_after_ms)
       case "denied":
         this.#savedState.setAnswered(false)
         return event.reason === "not-the-writer" ? this.#finish(closed(4403, event.reason)) : undefined
@@ -176,9 +171,12 @@ export class Session {
   #connect(delay: number): void {
     clearTimeout(this.#reconnect)
     this.#reconnect = setTimeout(async () => {
-      const isReady = this.#isAccepted || (await this.#renew().then(() => true, () => false))
-      if (!isReady) this.#finish(closed(4401, "no-token"))
-      if (this.state !== "closed") this.provider.connect()
+      try {
+        if (!this.#isAccepted) await this.#renew()
+        if (this.state !== "closed") this.provider.connect()
+      } catch {
+        this.#finish(closed(4401, "no-token"))
+      }
     }, delay)
   }
 
@@ -233,12 +231,6 @@ export class Session {
   }
 }
 
-/** The end of a token, in ms since 1970; `NaN`: it names none. */
-function endOf(token: string): number {
-  try {
-    const claims = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/")
-    return 1_000 * JSON.parse(atob(claims)).exp
-  } catch {
-    return NaN
-  }
-}
+/** The end of a token, in ms since 1970. Throws for a text that is no token. */
+const endOf = (token: string): number =>
+  1_000 * JSON.parse(atob((token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/"))).exp
