@@ -57,8 +57,8 @@ export class Reviews {
   async request(method: string, path: string, body?: object, version?: number): Promise<any> {
     const headers = new Headers({ authorization: `Bearer ${await this.#session.token()}`, "content-type": "application/json" })
     if (version !== undefined) headers.set("if-match", `"${version}"`)
-    const init = { method, headers, credentials: "omit" as const, body: body ? JSON.stringify(body) : null }
-    const response = await fetch(this.#session.link + path, init).catch(() => null)
+    const sent = { method, headers, body: body ? JSON.stringify(body) : null, credentials: "omit" } as const
+    const response = await fetch(this.#session.link + path, sent).catch(() => null)
     if (!response?.ok) throw await failed(response)
     return response.json().catch(() => null)
   }

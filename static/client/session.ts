@@ -108,8 +108,8 @@ export class Session {
       if (isStep1) this.#savedState.setAnswered(true)
     }
     handlers[EVENT] = (_encoder, { arr, pos }: { arr: Uint8Array, pos: number }) => {
-      const length = arr.subarray(pos).findIndex((byte) => byte < 128) + 1
-      this.#receive(JSON.parse(new TextDecoder().decode(arr.subarray(pos + length))))
+      // The JSON follows its length, whose last byte is below 128.
+      this.#receive(JSON.parse(new TextDecoder().decode(arr.subarray(arr.findIndex((byte, at) => pos <= at && byte < 128) + 1))))
     }
   }
 
