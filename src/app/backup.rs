@@ -43,7 +43,11 @@ pub fn write<'a>(
         let url = &settings.database.url;
         if url.starts_with("postgres") {
             let [dump, restore] = of_postgres(url, target);
-            return Ok(format!("{dump}\n# To restore it, stop all servers first:\n# {restore}\n"));
+            // Tables of a newer schema that refer to older ones stop the restore.
+            return Ok(format!(
+                "{dump}\n# To restore it, stop all servers first; after an upgrade also make the \
+                 database anew and empty:\n# {restore}\n"
+            ));
         }
         let database = copy::file_of(url)?;
         if ["-wal", "-shm", "-journal"].iter().any(|suffix| beside(&database, suffix) == target) {
