@@ -17,6 +17,7 @@ mod admin_series;
 mod admin_sessions;
 mod admin_share_links;
 mod auth;
+mod authorization;
 mod backup;
 mod budgets;
 mod charges;

@@ -65,7 +65,12 @@ impl Case {
         Self::prepare(act, at_writer, at_reviewer, users).await
     }
 
-    fn without_seats(act: Act, desk: Desk, actor: Person, ids: (String, String)) -> Self {
+    pub(crate) fn without_seats(
+        act: Act,
+        desk: Desk,
+        actor: Person,
+        ids: (String, String),
+    ) -> Self {
         let ((part, reply), decision) = (ids, String::new());
         Self { act, desk, actor, part, reply, decision, writer: None, reviewer: None }
     }
