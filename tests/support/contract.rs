@@ -12,6 +12,8 @@ use serde_json::Value;
 
 /// Statuses that the head of the document states for every address: another method, another host.
 const EVERYWHERE: [u16; 2] = [405, 421];
+/// Statuses of the router, for an address of the API without a route.
+const NOWHERE: [u16; 4] = [404, 405, 421, 429];
 const PROBLEM: &str = "/components/schemas/Problem";
 
 /// Read once for each process.
@@ -67,6 +69,11 @@ impl Contract {
         let operation = item.map(|item| &item[received.method.to_lowercase()]);
         let Some(operation) = operation.filter(|operation| operation.is_object()) else {
             // A page, an address that does not exist, or another method.
+            let is_routed = received.method != "HEAD" && !NOWHERE.contains(&received.status);
+            let is_api = ["/api/", "/ws/"].iter().any(|api| received.path.starts_with(api));
+            if is_routed && (is_api || received.kind == "application/json") {
+                return Err("the document has no such operation".to_owned());
+            }
             return match received.json {
                 Some(problem) if received.kind == "application/problem+json" => {
                     self.matches(self.document.pointer(PROBLEM).expect("a schema"), problem)

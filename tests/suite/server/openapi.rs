@@ -63,6 +63,24 @@ fn a_problem_has_its_fields_at_every_address() {
     assert_eq!(fault(&contract, ("PUT", "/api/me", 405), PROBLEM, &method), "");
 }
 
+/// The suite's test of a route fails at the first response while the document lacks the route.
+#[test]
+fn a_route_without_an_operation_is_rejected_by_the_client_of_its_own_test() {
+    let contract = Contract::served();
+    let problem = json!({ "type": "/problems/not-found", "title": "x", "status": 404 });
+    let unknown = "the document has no such operation";
+    for (method, path, status, kind, body) in [
+        ("GET", "/api/people/near", 200, JSON, json!([])),
+        ("PUT", "/api/me", 204, "", Value::Null),
+        ("POST", "/api/documents/doc_1/near", 403, PROBLEM, problem.clone()),
+        ("GET", "/near", 200, JSON, json!({})),
+    ] {
+        assert_eq!(fault(&contract, (method, path, status), kind, &body), unknown, "{path}");
+    }
+    assert_eq!(fault(&contract, ("GET", "/d/doc_1", 200), "text/html", &Value::Null), "");
+    assert_eq!(fault(&contract, ("GET", "/api/nothing", 404), PROBLEM, &problem), "");
+}
+
 /// A wrong type in the document makes the responses of a correct server fail.
 #[test]
 fn a_fault_of_the_document_fails_the_responses_of_the_server() {
