@@ -14,6 +14,7 @@ pub(crate) mod files;
 mod identity;
 mod links;
 mod log;
+mod migrations;
 mod offers;
 mod open;
 mod partners;
