@@ -77,7 +77,7 @@ impl Features {
             *limits.guest_requests_pending,
             &limits.reserved_handles,
         );
-        let fonts = PdfFonts::new(settings.exports.fonts.clone());
+        let fonts = PdfFonts::new(settings.exports.fonts.clone(), tasks.clone());
         let exports = Exports::new(seats, storage.clone(), locks.clone(), tasks.clone(), fonts);
         // Their requests have connections of their own: a slow receiver delays no push.
         let endpoints = settings.notify.endpoints();

@@ -233,6 +233,7 @@ impl App {
         Box::pin(self.serve_and_stop())
     }
 
+    #[expect(clippy::disallowed_methods, reason = "one for each row of the table")]
     async fn serve_and_stop(self) -> Result<(), AppError> {
         let Self { settings, state, features, listener, storage, locks, tasks, .. } = self;
         let (metrics, mut signals) = (self.metrics, self.signals);
@@ -425,7 +426,13 @@ fn state(
         pages: Pages { assets: settings.server.assets, policy: policy.clone() },
         policy,
         origins,
-        sharing: Sharing::new(storage.clone(), invites, document_bytes, quota),
+        sharing: Sharing::new(
+            storage.clone(),
+            invites,
+            document_bytes,
+            quota,
+            reviews.tasks.clone(),
+        ),
         reviews,
         seats,
         readiness,

@@ -212,6 +212,7 @@ impl Exports {
             let _gone = done.send(built);
             this.trim(Some(key)).await;
         };
+        #[expect(clippy::disallowed_methods, reason = "under the lock of the file")]
         self.tasks.spawn(trace::within(trace::current(), building));
         match timeout(WAIT, built).await {
             Ok(Ok(built)) => Ok(Export::Ready { file: built?, title: state.now.title }),
@@ -384,6 +385,7 @@ impl Build<'_> {
     ) -> Result<Bytes, Stop> {
         let _stop = rendering.stop_on_drop();
         let thread = rendering.clone();
+        #[expect(clippy::disallowed_methods, reason = "under the permit")]
         let work = self.exports.tasks.spawn_blocking(move || {
             let _permit = permit;
             thread.render(&model)

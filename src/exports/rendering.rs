@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::OnceCell;
-use tokio::task::spawn_blocking;
+use tokio_util::task::TaskTracker;
 
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::exports::error::ExportError;
@@ -21,6 +21,7 @@ pub struct PdfFonts(Arc<Files>);
 #[derive(Debug)]
 struct Files {
     paths: Vec<PathBuf>,
+    tasks: TaskTracker,
     /// None: the files cannot be used.
     loaded: OnceCell<Option<Arc<Fonts>>>,
 }
@@ -28,8 +29,8 @@ struct Files {
 impl PdfFonts {
     /// In order of preference.
     #[must_use]
-    pub fn new(paths: Vec<PathBuf>) -> Self {
-        Self(Arc::new(Files { paths, loaded: OnceCell::new() }))
+    pub fn new(paths: Vec<PathBuf>, tasks: TaskTracker) -> Self {
+        Self(Arc::new(Files { paths, tasks, loaded: OnceCell::new() }))
     }
 
     /// Whether this server can make a PDF, as far as it knows without reading a font.
@@ -46,7 +47,8 @@ impl PdfFonts {
     pub(crate) async fn load(&self) -> Result<Arc<Fonts>, ExportError> {
         let loaded = self.0.loaded.get_or_init(|| async {
             let files = Arc::clone(&self.0);
-            let loading = spawn_blocking(move || load(&files.paths));
+            #[expect(clippy::disallowed_methods, reason = "once in a process")]
+            let loading = self.0.tasks.spawn_blocking(move || load(&files.paths));
             let loaded = loading.await.unwrap_or_else(|error| Err(error.to_string()));
             let fault = |fault: &String| tracing::warn!("this server makes no PDF: {fault}");
             loaded.inspect_err(fault).ok().map(Arc::new)
@@ -123,7 +125,7 @@ mod tests {
         let broken = folder.path().join("broken.ttf");
         std::fs::write(&broken, [b"\0\x01\0\0".as_slice(), &[7; 5_000]].concat()).expect("a file");
         let paths = vec![folder.path().join("none.ttf"), folder.path().to_owned(), broken];
-        let fonts = PdfFonts::new(paths);
+        let fonts = PdfFonts::new(paths, TaskTracker::new());
         assert_eq!(fonts.are_there(), cfg!(feature = "pdf"), "a font by its first bytes");
         for format in ExportFormat::ALL.iter().copied() {
             let rendering = Rendering::new(format, &fonts).await;
@@ -136,7 +138,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_build_whose_caller_is_gone_stops() {
-        let fonts = PdfFonts::new(Vec::new());
+        let fonts = PdfFonts::new(Vec::new(), TaskTracker::new());
         let rendering = Rendering::new(ExportFormat::Html, &fonts).await.expect("no font needed");
         let guard = rendering.clone().stop_on_drop();
         assert_eq!(rendering.progress.check(), Ok(()));

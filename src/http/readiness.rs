@@ -142,6 +142,7 @@ impl Readiness {
         let is_old = FINDING_VALID_FOR <= found.borrow_and_update().0.elapsed();
         if is_old {
             if let Ok(turn) = Arc::clone(&self.0.turn).try_acquire_owned() {
+                #[expect(clippy::disallowed_methods, reason = "one at a time")]
                 self.0.tasks.spawn(self.clone().check_in(turn));
             }
             let _late = timeout(ANSWER_MAX, found.changed()).await;

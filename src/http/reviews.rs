@@ -6,7 +6,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Deserializer, Serialize};
-use tokio::task::spawn_blocking;
 
 use crate::domain::anchor::AnchorRequest;
 use crate::domain::ids::{ReviewId, ShareLinkId};
@@ -82,10 +81,11 @@ pub(crate) async fn list(
         after.map_err(|error: InvalidCursor| ApiError::Invalid(format!("cursor: {error}")))?;
     let rows = limit.unwrap_or(REVIEW_PAGE_ROWS_MAX);
     let link = reviews.member(caller.user(), caller.requester(), link).await?;
-    let (reviews, next) = reviews.list(&link, after, rows, query.status, query.kind).await?;
-    let next_cursor = next.map(|next| next.to_string());
+    let (page, next) = reviews.list(&link, after, rows, query.status, query.kind).await?;
+    let body = ReviewList { reviews: page, next_cursor: next.map(|next| next.to_string()) };
     // A page has a megabyte, and the writing of it would delay the edits of others.
-    let writing = spawn_blocking(move || Json(ReviewList { reviews, next_cursor }).into_response());
+    #[expect(clippy::disallowed_methods, reason = "under the charge")]
+    let writing = reviews.tasks.spawn_blocking(move || Json(body).into_response());
     writing.await.map_err(|panicked| ApiError::Internal(panicked.to_string()))
 }
 

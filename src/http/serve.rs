@@ -96,6 +96,7 @@ pub async fn run(
             continue;
         }
         let socket = Socket::new(stream, slot, tasks.token());
+        #[expect(clippy::disallowed_methods, reason = "under the slot")]
         answering.spawn(serve(socket, peer, service.clone(), stop.clone()));
     }
     drop(listener);

@@ -279,6 +279,7 @@ impl Locks {
     /// As [`Locks::release`], in a task of its own.
     pub fn release_in_background(&self, name: LockName, value: String) {
         let backend = self.0.backend.clone();
+        #[expect(clippy::disallowed_methods, reason = "one for each ended lease")]
         self.0.tasks.spawn(async move {
             if let Err(error) = backend.release(&name, &value, Duration::ZERO).await {
                 tracing::debug!(%error, lock = %name, "a release is pending");

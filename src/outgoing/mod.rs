@@ -207,6 +207,7 @@ impl Outgoing {
                 let closed = |_error| SendError::Full;
                 let permit = Arc::clone(lookups).acquire_owned().await.map_err(closed)?;
                 let name = (to.host().to_owned(), to.port());
+                #[expect(clippy::disallowed_methods, reason = "under the permit")]
                 let looking = self.0.tasks.spawn(async move {
                     let found = lookup_host(name).await.map(Iterator::collect::<Vec<_>>);
                     drop(permit);
@@ -232,6 +233,7 @@ impl Outgoing {
         stream: TcpStream,
     ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin + 'static, SendError> {
         let tasks = &self.0.tasks;
+        #[expect(clippy::disallowed_methods, reason = "once in a process")]
         let connector = self.0.tls.get_or_try_init(|| async {
             let reading = tasks.spawn_blocking(system_roots).await;
             reading.map(connector).map_err(|error| SendError::Unreachable(error.to_string()))

@@ -148,6 +148,7 @@ impl Notify {
     }
 
     /// Pushes in the background. When too many pushes run, in all or for this cause, it drops the push.
+    #[expect(clippy::disallowed_methods, reason = "under the permit")]
     pub fn push_in_background(&self, cause: Cause, user: UserId, notification: Notification) {
         if self.0.web_push.is_none() {
             return;
@@ -166,6 +167,7 @@ impl Notify {
     }
 
     /// Makes the further attempts of pushes, until the caller drops the future.
+    #[expect(clippy::disallowed_methods, reason = "under the slot")]
     pub async fn run_retries(self) {
         let Some(web_push) = &self.0.web_push else { return std::future::pending().await };
         let slots = Arc::new(Semaphore::new(OUTGOING_MAX));

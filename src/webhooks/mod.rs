@@ -24,7 +24,6 @@ use std::time::Duration;
 use crate::outgoing::header::{CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::rand;
-use bytes::Bytes;
 use chrono::{SecondsFormat, Utc};
 use futures_util::future::join_all;
 use serde_json::Value;
@@ -220,6 +219,7 @@ impl Webhooks {
             let slots = if webhook.attempts == 1 { &endpoint.first } else { &endpoint.repeated };
             let Ok(slot) = Arc::clone(slots).try_acquire_owned() else { continue };
             let (webhooks, endpoint) = (self.clone(), Arc::clone(endpoint));
+            #[expect(clippy::disallowed_methods, reason = "under the slot")]
             tasks.spawn(async move {
                 webhooks.attempt_in(slot, &endpoint, &webhook, began).await;
                 endpoint.freed.notify_one();
@@ -286,9 +286,9 @@ impl Webhooks {
         let own = |error: &str| Failure { error: error.to_owned(), retry_after: None };
         let body = body_of(webhook).ok_or_else(|| own("its row is damaged"))?;
         let headers = headers_of(endpoint, webhook, &body).ok_or_else(|| own("no signature"))?;
-        let (outgoing, body) = (&self.0.outgoing, Bytes::from(body));
+        let (outgoing, to) = (&self.0.outgoing, &endpoint.to);
         let posting =
-            outgoing.post_unslotted(&endpoint.lookups, "webhook", &endpoint.to, headers, body);
+            outgoing.post_unslotted(&endpoint.lookups, "webhook", to, headers, body.into());
         match timeout(left, posting).await {
             Err(_elapsed) => Err(own("it took too long")),
             Ok(Err(error)) => Err(own(&error.to_string())),

@@ -104,6 +104,7 @@ mod tests {
     async fn entries_come_out_in_order_and_wake_the_consumer() {
         let queue = Arc::new(Queue::new(100));
         let reader = Arc::clone(&queue);
+        #[expect(clippy::disallowed_methods, reason = "a test")]
         let read = tokio_util::task::TaskTracker::new().spawn(async move { all_of(&reader).await });
         for item in 0..100 {
             queue.push(item).expect("room");

@@ -89,6 +89,7 @@ impl Pubsub {
         let (outbox, waiting) = mpsc::channel(OUTBOX_MAX);
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let task = ConnectionTask { target, shared: Arc::clone(&shared), outbox: waiting };
+        #[expect(clippy::disallowed_methods, reason = "one for each server")]
         tasks.spawn(task.run(stop.clone()).instrument(tracing::info_span!("pubsub", %node)));
         tasks.close();
         let wire = Some(Arc::new(Wire { shared, outbox, tasks, stop }));

@@ -32,6 +32,7 @@ impl Reviews {
         while let Some(Some(room)) = finished.run_until_cancelled(queue.recv()).await {
             let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
             let reviews = self.clone();
+            #[expect(clippy::disallowed_methods, reason = "under the permit")]
             self.tasks.spawn(async move {
                 reviews.try_deliver_missed(&room).await;
                 drop(permit);

@@ -93,7 +93,7 @@ pub struct Reviews {
     pubsub: Pubsub,
     rooms: Rooms,
     history: History,
-    tasks: TaskTracker,
+    pub tasks: TaskTracker,
 }
 
 impl Reviews {

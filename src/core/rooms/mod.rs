@@ -175,6 +175,7 @@ impl Rooms {
         if room.retire_if_unused() {
             self.forget(room);
             let (rooms, room) = (self.clone(), Arc::clone(room));
+            #[expect(clippy::disallowed_methods, reason = "one for each room")]
             self.tasks.spawn(async move { rooms.maintain(&room, Trigger::Leaving).await });
         }
     }
@@ -237,6 +238,7 @@ impl Rooms {
                 continue;
             }
             let rooms = self.clone();
+            #[expect(clippy::disallowed_methods, reason = "one for each room")]
             self.tasks.spawn(async move { rooms.maintain(&room, Trigger::Working).await });
         }
         // Removes the cells in which every caller failed to open a room.
@@ -277,6 +279,7 @@ impl Rooms {
             self.missed_reviews.clone(),
         ));
         let following = Arc::clone(&room).follow(self.pubsub.clone(), self.storage.clone());
+        #[expect(clippy::disallowed_methods, reason = "one for each room")]
         self.tasks.spawn(following);
         Ok(room)
     }
@@ -316,6 +319,7 @@ impl Rooms {
 
     /// Runs `walk` over a document of `bytes`. A large document runs on a blocking thread, so that
     /// the runtime worker serves other rooms meanwhile.
+    #[expect(clippy::disallowed_methods, reason = "one for each room or permit")]
     async fn beside<T: Send + 'static>(
         &self,
         bytes: usize,

@@ -52,6 +52,7 @@ impl TextBuilder {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, RoomError> {
         let permit = self.permit(requester).await?;
+        #[expect(clippy::disallowed_methods, reason = "under the permit")]
         let working = self.tasks.spawn_blocking(move || {
             let _permit = permit;
             work()
@@ -71,6 +72,7 @@ impl TextBuilder {
         read: impl FnOnce(&Text) -> T + Send + 'static,
     ) -> Result<T, RoomError> {
         let Snapshot { merged, permit, .. } = snapshot;
+        #[expect(clippy::disallowed_methods, reason = "under the permit")]
         let build = self.tasks.spawn_blocking(move || {
             let _permit = permit;
             Text::build(&merged).map(|text| read(&text))

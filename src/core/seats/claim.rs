@@ -208,6 +208,7 @@ impl SeatService {
         if is_renamed {
             saving.await;
         } else {
+            #[expect(clippy::disallowed_methods, reason = "one for each join")]
             self.shared.tasks.spawn(saving);
         }
     }

@@ -27,6 +27,7 @@ use crate::storage::trace;
 
 impl SeatService {
     /// Runs `work` to its end, even if the caller drops the returned future. Panics if `work` panics.
+    #[expect(clippy::disallowed_methods, reason = "one for each request")]
     pub async fn complete<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,

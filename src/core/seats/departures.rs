@@ -40,6 +40,7 @@ impl SeatService {
             return;
         }
         let shared = std::sync::Arc::clone(&self.shared);
+        #[expect(clippy::disallowed_methods, reason = "one for each ended session")]
         self.shared.tasks.spawn(async move {
             let _permit = shared.departures.acquire().await;
             if let Err(error) = shared.storage.seat_left(seat, fence, Utc::now()).await {

@@ -199,6 +199,7 @@ fn hold_during_grace_later(seats: SeatService, session: Arc<Session>, room: Arc<
     let now = Instant::now();
     let grace = seats.shared.terms.resume_grace.saturating_sub(session.silent_for(now));
     let tasks = seats.shared.tasks.clone();
+    #[expect(clippy::disallowed_methods, reason = "one for each session")]
     tasks.spawn(hold_during_grace(seats, session, room, now + grace));
 }
 

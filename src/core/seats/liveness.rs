@@ -138,6 +138,7 @@ impl SeatService {
             return Some(Reply::Alive);
         };
         let seats = self.clone();
+        #[expect(clippy::disallowed_methods, reason = "under the permit")]
         self.shared.tasks.spawn(async move {
             let reply = if probe(&session).await { Reply::Alive } else { Reply::Gone };
             seats.publish(from, Message::Reply { id, reply }).await;

@@ -216,6 +216,7 @@ impl SeatService {
     ) {
         let (finished, died) = (self.shared.finished.clone(), self.shared.died.clone());
         let guard = CriticalTask { name, finished, died };
+        #[expect(clippy::disallowed_methods, reason = "a few, at the start")]
         self.shared.tasks.spawn(async move {
             // The task drops the guard when it returns or panics.
             let _guard = guard;

@@ -65,6 +65,7 @@ impl Office {
 async fn g12_a_task_that_panics_leaves_its_room_and_its_seat() {
     let office = Office::open().await;
     let seated = office.acquire_seat().await;
+    #[expect(clippy::disallowed_methods, reason = "a test")]
     let task = TaskTracker::new().spawn(async move {
         seated.heard();
         std::panic::resume_unwind(Box::new("a fault of a socket task"));

@@ -228,6 +228,7 @@ impl LeaseHolder for SeatLease {
 
     fn lost(&self, _loss: Loss) {
         let (seats, session) = (self.seats.clone(), Arc::clone(&self.session));
+        #[expect(clippy::disallowed_methods, reason = "one for each lost session")]
         self.seats.shared.tasks.spawn(async move {
             // A session released during the pipeline has lost nothing.
             if session.state() != SessionState::Ended {

@@ -36,7 +36,8 @@ impl Sharing {
         let permit = self.permits.acquire(&owner.id, address).await?;
         // Megabytes of text would block this worker thread. The blocking work owns the permit, so
         // the permit outlasts a cancelled request: otherwise sixteen clients would use all processors.
-        let work = tokio::task::spawn_blocking(move || (first_update(&text, sections), permit));
+        #[expect(clippy::disallowed_methods, reason = "under the permit")]
+        let work = self.tasks.spawn_blocking(move || (first_update(&text, sections), permit));
         let (first, _permit) = work.await?;
         let (update, characters, sections) = first?;
         if self.document_bytes < update.len() {

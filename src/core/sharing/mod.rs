@@ -13,6 +13,7 @@ pub mod reviewers;
 pub mod sections;
 
 use chrono::{DateTime, Utc};
+use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::UserId;
 use crate::domain::line::{InvalidLine, Line};
@@ -31,14 +32,21 @@ pub struct Sharing {
     document_bytes: usize,
     quota: Quota,
     permits: CreationPermits,
+    tasks: TaskTracker,
 }
 
 impl Sharing {
     /// `document_bytes` bounds a document, and `quota` what a user stores.
     #[must_use]
-    pub fn new(storage: Storage, invites: Invites, document_bytes: usize, quota: Quota) -> Self {
+    pub fn new(
+        storage: Storage,
+        invites: Invites,
+        document_bytes: usize,
+        quota: Quota,
+        tasks: TaskTracker,
+    ) -> Self {
         let permits = CreationPermits::new(storage.has_one_writer());
-        Self { storage, invites, document_bytes, quota, permits }
+        Self { storage, invites, document_bytes, quota, permits, tasks }
     }
 
     /// Stores the name of a token of `issued_at`, unless a newer token gave another.

@@ -113,6 +113,7 @@ impl Guard {
     pub(crate) fn extend_to_full_ttl(&self) {
         let (state, locks) = (Arc::clone(&self.state), self.locks.clone());
         let ttl = state.timing.ttl;
+        #[expect(clippy::disallowed_methods, reason = "one for each guard")]
         self.locks.0.tasks.spawn(async move {
             match locks.0.backend.renew_one(&state.held, ttl).await {
                 Ok(Some(sent_at)) => state.renewed(sent_at, Verdict::Renewed),

@@ -72,6 +72,7 @@ pub(super) struct Remote {
 impl Remote {
     /// Starts to connect. Redis publishes hand-overs to this process's waiters on the channel of
     /// `server`.
+    #[expect(clippy::disallowed_methods, reason = "two for each server")]
     pub(super) fn connect(url: &str, server: NodeId) -> Result<Self, LocksError> {
         let target = redis_client::target(url).map_err(explain_url)?;
         let key_format = match &target.kind {
@@ -268,6 +269,7 @@ impl Drop for Remote {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "two for each server")]
 fn route(target: Target, subscription: Subscription, context: NodeContext) -> (Topology, Link) {
     let mut ping = pipeline();
     ping.cmd("PING");

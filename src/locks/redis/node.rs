@@ -43,6 +43,7 @@ pub(crate) struct NodeContext {
 }
 
 impl Node {
+    #[expect(clippy::disallowed_methods, reason = "three for each node")]
     pub(crate) fn open(
         address: Address,
         addresses: Arc<Addresses>,

@@ -56,6 +56,7 @@ impl World {
     async fn at_work() -> Self {
         let (world, stop) = (Self::at_rest(), CancellationToken::new());
         let run = Arc::clone(&world.renewal).run(world.backend.clone(), stop.clone());
+        #[expect(clippy::disallowed_methods, reason = "a test")]
         tokio_util::task::TaskTracker::new().spawn(run);
         yield_now().await;
         Self { _stop: stop.drop_guard(), ..world }

@@ -188,6 +188,7 @@ impl Inner {
                 let _stopped = stopped;
                 run.await;
             };
+            #[expect(clippy::disallowed_methods, reason = "once in a process")]
             self.tasks.spawn(run.instrument(tracing::info_span!("locks", task = "renewal")));
         });
         Some(id)

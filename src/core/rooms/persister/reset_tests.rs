@@ -156,6 +156,7 @@ async fn g8_an_edit_queued_behind_a_rejected_one_of_its_room_is_not_stored() {
     let queue = std::mem::replace(&mut scene.queue, persister(scene.stored.storage.clone()).1);
     let (stop, pubsub) = (CancellationToken::new(), Pubsub::alone(NodeId::generate()));
     let tasks = TaskTracker::new();
+    #[expect(clippy::disallowed_methods, reason = "a test")]
     tasks.spawn(run(scene.stored.storage.clone(), pubsub, queue, stop.clone()));
 
     scene.types(FORMER, 1, "rejected ");
