@@ -26,12 +26,12 @@ use galley::http::service::HttpService;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::{Instant, timeout};
-use tokio_util::task::TaskTracker;
 
 use crate::server::acts::{ALL, Act, tried};
 use crate::server::kill_campaign::say;
 use crate::server::operation_fixtures::Users;
 use crate::server::operations::Case;
+use crate::support::fixtures::apart;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_server::{self, TEST_TIMEOUT};
@@ -253,7 +253,7 @@ async fn start(
     let url = line.split_whitespace().find(|word| word.starts_with("http://"));
     let url = url.expect("the line names an address").trim_end_matches('/').to_owned();
     let service = app.service();
-    TaskTracker::new().spawn(app.run());
+    apart(app.run());
     (service, Server::inside(Arc::clone(folder), url))
 }
 
