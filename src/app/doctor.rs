@@ -7,6 +7,7 @@ use bytes::Bytes;
 use chrono::Utc;
 use futures_util::future::BoxFuture;
 
+use crate::app::host_keys::KeySource;
 use crate::app::secrets::{self, SecretFile};
 use crate::app::{open_files, readiness};
 use crate::config::Settings;
@@ -50,6 +51,10 @@ pub fn examine(settings: &Settings) -> BoxFuture<'_, (String, usize)> {
             ("database.url", of_database(&settings.database.url).await),
         ];
         checks.extend(of_locks(&settings.locks.url).await);
+        if let Some(source) = KeySource::of(&settings.auth) {
+            let read = source.read().await.map(|keys| format!("keys of the provider: {keys}"));
+            checks.push(("auth.jwks_url", read));
+        }
         if let (Some(origin), Ok(Some(secret))) = (&settings.server.public_url, &secret) {
             let passed = through_proxy(origin, secret.as_bytes()).await;
             checks.push(("server.public_url", passed.map_err(|fault| fault.to_string())));

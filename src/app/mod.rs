@@ -9,6 +9,7 @@ pub mod backup;
 pub mod doctor;
 pub(crate) mod features;
 pub mod healthcheck;
+mod host_keys;
 mod huge_pages;
 mod open_files;
 #[cfg(test)]
@@ -40,6 +41,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::features::{Core, Features};
+use crate::app::host_keys::KeySource;
 use crate::app::secrets::{SecretError, SecretFile};
 use crate::app::shutdown::Stopping;
 use crate::app::signals::{Signals, StopSignal};
@@ -47,6 +49,7 @@ use crate::config::{ServerSettings, Settings};
 use crate::domain::ids::NodeId;
 use crate::http::access::Access;
 use crate::http::assets::Pages;
+use crate::http::auth::host_keys::HostKeys;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::{BudgetLimits, ByteBudget};
 use crate::http::connection_slots::ConnectionLimits;
@@ -118,6 +121,7 @@ pub struct App {
     metrics: Option<Metrics>,
     signals: Signals,
     tasks: TaskTracker,
+    keys: Option<KeySource>,
 }
 
 impl App {
@@ -167,7 +171,10 @@ impl App {
             Some(origin) => Origins::exactly(origin.clone()),
             None => Origins::of_listener(address),
         };
-        let readiness = readiness::start(&storage, &locks, &seats, &tasks).await;
+        let keys = KeySource::start(&settings.auth).await;
+        let of_provider = keys.as_ref().map(KeySource::keys);
+        let readiness =
+            readiness::start(&storage, &locks, &seats, of_provider.clone(), &tasks).await;
         let scrape = metrics.clone().map_or_else(MetricsHandle::off, |metrics| {
             MetricsHandle::new(move || metrics.render())
         });
@@ -182,7 +189,7 @@ impl App {
             seats: &seats,
             invites: &invites,
         })?;
-        let entry = Entry { secret, admin_token, origins, invites };
+        let entry = Entry { secret, admin_token, origins, invites, of_provider };
         let state = state(&settings, &storage, seats, reviews, entry, readiness, scrape);
         // The log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.0.down {
@@ -200,6 +207,7 @@ impl App {
             metrics,
             signals,
             tasks,
+            keys,
         })
     }
 
@@ -234,7 +242,7 @@ impl App {
     }
 
     async fn serve_and_stop(self) -> Result<(), AppError> {
-        let Self { settings, state, features, listener, storage, locks, tasks, .. } = self;
+        let Self { settings, state, features, listener, storage, locks, tasks, keys, .. } = self;
         let (metrics, mut signals) = (self.metrics, self.signals);
         // After the ready line, so that a warning does not hide the address.
         if let Err(fault) = open_files::raise_bound(*settings.limits.connections) {
@@ -249,7 +257,11 @@ impl App {
         });
         let body_bytes = as_size(*settings.limits.body_bytes);
         let service = HttpService::new(state, features.routes.clone(), body_bytes);
-        let work = work.chain(features.until(&stop));
+        let keys = keys.map(|keys| {
+            let reading = stop.clone().run_until_cancelled_owned(keys.run());
+            ("keys", reading.map(drop).boxed())
+        });
+        let work = work.chain(features.until(&stop)).chain(keys);
         let work = work.map(|(name, work)| tasks.spawn(work).map(move |_ended| name));
         let mut work: FuturesUnordered<_> = work.collect();
         let connections = ConnectionLimits {
@@ -328,6 +340,7 @@ struct Entry {
     admin_token: SecretString,
     origins: Origins,
     invites: Invites,
+    of_provider: Option<HostKeys>,
 }
 
 fn start_metrics(settings: &Settings) -> Result<Option<Metrics>, AppError> {
@@ -385,7 +398,7 @@ fn state(
     readiness: Readiness,
     scrape: MetricsHandle,
 ) -> HttpState {
-    let Entry { secret, admin_token, origins, invites } = entry;
+    let Entry { secret, admin_token, origins, invites, of_provider } = entry;
     let secret = secret.expose_secret().as_bytes();
     let limits = &settings.limits;
     let rate = |per_second, burst| Rate {
@@ -414,7 +427,7 @@ fn state(
         (guest_budgets::HANDLES, *limits.guest_handles_per_address),
     ];
     HttpState {
-        tokens: Tokens::new(secret),
+        tokens: Tokens::new(secret).with_provider(of_provider),
         access: Access::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
             .under_https(origins.own().is_secure())
             .with_sign_in(settings.auth.sign_in_url.as_deref()),

@@ -6,6 +6,7 @@ use crate::config::{AuthSettings, Settings};
 use crate::domain::lease::LeaseTerms;
 use crate::http::host;
 use crate::locks::redis_client::{self, EndpointError};
+use crate::outgoing::destination::{Destination, Scope};
 use crate::setting::{FoundFaults, is_printable, with_password};
 use crate::storage::Storage;
 use crate::telemetry::logs;
@@ -20,6 +21,7 @@ pub(super) fn check(all: &Settings, faults: &mut FoundFaults) {
     stores(all, faults);
     texts(all, faults);
     relations(all, faults);
+    provider(&all.auth, faults);
     all.push.check(faults);
     all.notify.check(faults);
 }
@@ -128,6 +130,29 @@ fn is_link(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let has_host = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric()));
     has_host && is_printable(url) && url.len() <= SIGN_IN_URL_BYTES_MAX
+}
+
+/// Without issuer and audience any application of the provider could sign its users in here.
+fn provider(auth: &AuthSettings, faults: &mut FoundFaults) {
+    let AuthSettings { jwks_url, issuer, audience, name_claims, .. } = auth;
+    let set = [jwks_url, issuer, audience].map(Option::is_some);
+    faults.unless(
+        matches!(set, [true, true, true] | [false, false, false]),
+        &["auth.jwks_url", "auth.issuer", "auth.audience"],
+        "is set together with auth.issuer and auth.audience: all three, or none",
+    );
+    if let Some(Err(error)) = jwks_url.as_ref().map(|it| Destination::parse(it, Scope::Authentic)) {
+        let fault = format!(
+            "must be an https:// address, or http:// of this host (127.0.0.1, localhost): {error}"
+        );
+        faults.unless(false, &["auth.jwks_url"], &fault);
+    }
+    for (key, text) in [("auth.issuer", issuer), ("auth.audience", audience)] {
+        let is_text = text.as_deref().is_none_or(|it| !it.is_empty() && is_printable(it));
+        faults.unless(is_text, &[key], "must be printable ASCII without spaces");
+    }
+    let is_named = !name_claims.is_empty();
+    faults.unless(is_named, &["auth.name_claims"], "must name a claim, like name");
 }
 
 fn relations(all: &Settings, faults: &mut FoundFaults) {

@@ -136,6 +136,11 @@ pub struct HistorySettings {
 pub struct AuthSettings {
     pub guests: bool,
     pub secret_file: PathBuf,
+    pub jwks_url: Option<String>,
+    pub issuer: Option<String>,
+    pub audience: Option<String>,
+    #[serde(deserialize_with = "list")]
+    pub name_claims: Vec<String>,
     pub sign_in_url: Option<String>,
 }
 

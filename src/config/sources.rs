@@ -130,10 +130,6 @@ fn reset(value: &mut Value, default: Option<&Value>, path: &[Segment]) -> Option
 fn fault(key: &str, message: &str) -> String {
     let fixed = match key {
         "server.listen" => "must be an address and a port, like 127.0.0.1:8080 or [::]:8080",
-        "auth.jwks_url" | "auth.issuer" | "auth.audience" => {
-            "the host application's own key set is not in this version; sign its tokens with \
-             auth.secret_file"
-        }
         "notify.webhooks" => {
             "must be [[notify.webhooks]] with url, secret and events; in the environment a JSON array \
              of such objects"

@@ -273,9 +273,30 @@ fn a_public_url_is_an_origin() {
 }
 
 #[test]
-fn a_setting_that_this_version_lacks_is_a_fault() {
-    let jwks = ("GALLEY_AUTH__JWKS_URL", "https://id.example/jwks");
-    assert!(fault(&[jwks]).contains("not in this version"));
+fn a_provider_has_keys_an_issuer_and_an_audience_or_none_of_them() {
+    let keys = [
+        ("GALLEY_AUTH__JWKS_URL", "https://id.example/jwks"),
+        ("GALLEY_AUTH__ISSUER", "https://id.example/"),
+        ("GALLEY_AUTH__AUDIENCE", "galley"),
+    ];
+    let auth = with(&keys).expect("valid").auth;
+    assert_eq!(auth.name_claims, ["name", "preferred_username"]);
+    assert_eq!(auth.audience.as_deref(), Some("galley"));
+    for index in 0..3 {
+        assert!(fault(&[keys[index]]).contains("all three, or none"));
+        let two: Vec<_> = keys.into_iter().filter(|key| *key != keys[index]).collect();
+        assert!(fault(&two).starts_with("auth.jwks_url: is set together"));
+    }
+    for url in ["http://id.example/jwks", "https://u:hunter2@id.example/", "id.example", "http://"] {
+        let line = fault(&[("GALLEY_AUTH__JWKS_URL", url), keys[1], keys[2]]);
+        assert!(line.starts_with("auth.jwks_url: must be an https://"), "{line}");
+        assert!(!line.contains("hunter2"), "{line}");
+    }
+    let local = ("GALLEY_AUTH__JWKS_URL", "http://127.0.0.1:9000/jwks");
+    assert!(with(&[local, keys[1], keys[2]]).is_ok());
+    let blank = ("GALLEY_AUTH__AUDIENCE", "two words");
+    assert!(fault(&[keys[0], keys[1], blank]).starts_with("auth.audience: must be printable"));
+    assert!(fault(&[("GALLEY_AUTH__NAME_CLAIMS", ",")]).starts_with("auth.name_claims: must name"));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Authentication: [`tokens`] verifies access tokens, [`credential`] reads the credential of a
+//! Authentication: [`tokens`] verifies access tokens, [`host_keys`] those of the host's provider,
+//! [`identity`] is their user, [`credential`] reads the credential of a
 //! request, [`caller`] demands the rights that it grants, [`cookie`] stores it in a browser, and
 //! [`guest`] signs guests in and out.
 
@@ -6,4 +7,6 @@ pub mod caller;
 pub(crate) mod cookie;
 pub mod credential;
 pub(crate) mod guest;
+pub mod host_keys;
+pub(crate) mod identity;
 pub mod tokens;

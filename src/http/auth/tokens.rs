@@ -1,4 +1,5 @@
-//! Access tokens: JWTs signed with the local secret, by HS256 only.
+//! Access tokens: JWTs signed with the local secret, by HS256 only. A token that names another algorithm
+//! is one of the host's provider ([`host_keys`](crate::http::auth::host_keys)), if the settings name one.
 //!
 //! The server fixes the algorithm, not the token: it rejects a header that names another algorithm
 //! before it uses the key, and there is only one key. All claims except `admin` are required; `admin`
@@ -11,7 +12,6 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
-use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode,
 };
@@ -21,33 +21,15 @@ use serde_json::{Map, Value};
 use crate::domain::ids::{TokenId, UserId};
 use crate::domain::line::Line;
 use crate::domain::user::User;
+use crate::http::auth::host_keys::HostKeys;
+use crate::http::auth::identity::{cause, seconds};
+
+pub(crate) use crate::http::auth::identity::KEYS_UNAVAILABLE;
+pub use crate::http::auth::identity::{GUEST_TTL, Identity, TokenRefused};
 
 const ISSUER: &str = "galley";
-/// Lifetime of a guest's token. The guest's documents depend on it, so the server renews the token of an
-/// active page.
-pub const GUEST_TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Maximum length of a token in bytes; Galley's own have about 350.
 const TOKEN_BYTES_MAX: usize = 4_096;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    pub user: User,
-    /// Whether the token grants access to `/api/admin`.
-    pub is_admin: bool,
-    pub issued_at: DateTime<Utc>,
-    /// A websocket ends with it.
-    pub expires_at: DateTime<Utc>,
-}
-
-impl Identity {
-    /// Whether Galley signed the token for a guest. A token of an administrator or of a host application
-    /// has another id or another lifetime.
-    #[must_use]
-    pub fn is_guest(&self) -> bool {
-        let life = self.expires_at - self.issued_at;
-        !self.is_admin && self.user.id.is_generated() && life.to_std() == Ok(GUEST_TTL)
-    }
-}
 
 #[derive(Clone, Debug)]
 pub struct Signed {
@@ -56,16 +38,13 @@ pub struct Signed {
     pub expires_at: DateTime<Utc>,
 }
 
-/// The token is not valid. The cause names the part at fault (`signature`, `claim iss`) and no value. It
-/// shows an integrator what to correct, and gives an attacker no knowledge beyond a signer's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the token is not valid: {0}")]
-pub struct TokenRefused(pub &'static str);
-
 #[derive(Clone)]
-pub struct Tokens(Arc<Keys>);
+pub struct Tokens {
+    own: Arc<OwnKeys>,
+    of_provider: Option<HostKeys>,
+}
 
-struct Keys {
+struct OwnKeys {
     sign: EncodingKey,
     verify: DecodingKey,
     rules: Validation,
@@ -92,11 +71,18 @@ impl Tokens {
         rules.validate_nbf = true;
         rules.set_required_spec_claims(&["exp", "iss", "sub"]);
         rules.set_issuer(&[ISSUER]);
-        Self(Arc::new(Keys {
+        let own = OwnKeys {
             sign: EncodingKey::from_secret(secret),
             verify: DecodingKey::from_secret(secret),
             rules,
-        }))
+        };
+        Self { own: Arc::new(own), of_provider: None }
+    }
+
+    /// Also accepts the tokens of a provider.
+    #[must_use]
+    pub fn with_provider(self, of_provider: Option<HostKeys>) -> Self {
+        Self { of_provider, ..self }
     }
 
     /// Fails when the end exceeds the calendar's range, or when signing fails.
@@ -120,7 +106,7 @@ impl Tokens {
             jti: TokenId::generate().to_string(),
             admin: is_admin,
         };
-        let token = encode(&Header::new(Algorithm::HS256), &claims, &self.0.sign);
+        let token = encode(&Header::new(Algorithm::HS256), &claims, &self.own.sign);
         let token = token.map_err(|_unsignable| TokenRefused("signature"))?;
         Ok(Signed { token, expires_at: seconds(claims.exp, "claim exp")? })
     }
@@ -133,7 +119,14 @@ impl Tokens {
         if demands_more(token) {
             return Err(TokenRefused("header crit"));
         }
-        let claims = decode::<Claims>(token, &self.0.verify, &self.0.rules);
+        if let Some(keys) = &self.of_provider {
+            let header = decode_header(token);
+            let header = header.map_err(|error| TokenRefused(cause(&error, token)))?;
+            if header.alg != Algorithm::HS256 {
+                return keys.verify(token, &header);
+            }
+        }
+        let claims = decode::<Claims>(token, &self.own.verify, &self.own.rules);
         let claims = claims.map_err(|error| TokenRefused(cause(&error, token)))?.claims;
         if claims.jti.is_empty() {
             return Err(TokenRefused("claim jti"));
@@ -153,50 +146,6 @@ impl Tokens {
     }
 }
 
-/// Names the part of the token that the library rejects.
-fn cause(error: &Error, token: &str) -> &'static str {
-    match error.kind() {
-        ErrorKind::InvalidSignature => "signature",
-        ErrorKind::InvalidAlgorithm
-        | ErrorKind::InvalidAlgorithmName
-        | ErrorKind::UnsupportedAlgorithm => "header alg",
-        ErrorKind::ExpiredSignature => "claim exp",
-        ErrorKind::ImmatureSignature => "claim nbf",
-        ErrorKind::InvalidIssuer => "claim iss",
-        ErrorKind::InvalidAudience => "claim aud",
-        ErrorKind::InvalidSubject => "claim sub",
-        ErrorKind::Json(_)
-        | ErrorKind::MissingRequiredClaim(_)
-        | ErrorKind::InvalidClaimFormat(_) => claim_at_fault(token),
-        // The enum belongs to the library and may grow.
-        _ => "form",
-    }
-}
-
-/// Names the first claim that is missing or has another type. The library reads the header first, then
-/// the signature, then the claims, and its error names no claim.
-fn claim_at_fault(token: &str) -> &'static str {
-    if decode_header(token).is_err() {
-        return "header";
-    }
-    let claims = token.split('.').nth(1).unwrap_or_default();
-    let claims = URL_SAFE_NO_PAD.decode(claims).unwrap_or_default();
-    let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(&claims) else { return "claims" };
-    let is = |name: &str, check: fn(&Value) -> bool| claims.get(name).is_some_and(check);
-    let is_id = |value: &Value| value.as_str().is_some_and(|id| id.parse::<UserId>().is_ok());
-    match () {
-        () if !is("iss", Value::is_string) => "claim iss",
-        () if !is("sub", is_id) => "claim sub",
-        () if !is("name", Value::is_string) => "claim name",
-        () if !is("iat", Value::is_i64) => "claim iat",
-        () if !is("exp", Value::is_i64) => "claim exp",
-        () if !is("jti", Value::is_string) => "claim jti",
-        () if claims.get("admin").is_some_and(|admin| !admin.is_boolean()) => "claim admin",
-        () if claims.get("nbf").is_some_and(|nbf| !nbf.is_number()) => "claim nbf",
-        () => "claims",
-    }
-}
-
 /// Whether the token's header lists critical extensions (`crit`, RFC 7515 §4.1.11). The server supports
 /// none and must reject such a token. A header that cannot be parsed is rejected by the library.
 fn demands_more(token: &str) -> bool {
@@ -205,10 +154,6 @@ fn demands_more(token: &str) -> bool {
     // `"crit": null` is no list of names, and therefore as invalid as an unknown extension.
     serde_json::from_slice::<Map<String, Value>>(&header)
         .is_ok_and(|header| header.contains_key("crit"))
-}
-
-fn seconds(timestamp: i64, claim: &'static str) -> Result<DateTime<Utc>, TokenRefused> {
-    DateTime::from_timestamp(timestamp, 0).ok_or(TokenRefused(claim))
 }
 
 #[cfg(test)]

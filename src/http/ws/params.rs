@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::seat::Role;
 use crate::http::auth::credential::Credential;
-use crate::http::auth::tokens::{Identity, TokenRefused, Tokens};
+use crate::http::auth::tokens::{Identity, KEYS_UNAVAILABLE, TokenRefused, Tokens};
 use crate::outbox::close::Close;
 use crate::seats::claim::SeatRequest;
 use crate::seats::joining::Arriving;
@@ -40,9 +40,9 @@ pub(super) fn identify(
     query: &HashMap<String, String>,
     log: impl FnOnce(&'static str),
 ) -> Result<Identity, Close> {
-    let refuse = |TokenRefused(cause)| {
-        log(cause);
-        Close::Unauthenticated("token-not-valid")
+    let refuse = |refused: TokenRefused| {
+        log(refused.0);
+        close_of(refused)
     };
     if let Some(token) = query.get("token") {
         return tokens.verify(token).map_err(refuse);
@@ -51,6 +51,14 @@ pub(super) fn identify(
         Credential::Person { identity, .. } => Ok(identity),
         Credential::Refused { cause, .. } => Err(refuse(cause)),
         Credential::Nothing | Credential::AdminToken => Err(Close::Unauthenticated("no-token")),
+    }
+}
+
+/// The close for a refused token. A client repeats the attempt if the server has no keys now.
+pub(super) fn close_of(refused: TokenRefused) -> Close {
+    match refused {
+        KEYS_UNAVAILABLE => Close::Unavailable("keys"),
+        TokenRefused(_) => Close::Unauthenticated("token-not-valid"),
     }
 }
 

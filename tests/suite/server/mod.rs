@@ -64,6 +64,7 @@ mod people;
 mod pgbouncer;
 mod postgres;
 mod progress;
+mod provider_keys;
 mod push_subscriptions;
 mod readiness;
 mod redis_clock;
