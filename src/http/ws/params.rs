@@ -20,6 +20,7 @@ pub(super) const PROTOCOL: &str = "galley";
 /// The prefix of a token that a client offers as a further subprotocol: no proxy logs that header, and
 /// each logs the query.
 const TOKEN_PROTOCOL: &str = "galley.token.";
+pub(super) const TOKEN_NOT_VALID: Close = Close::Unauthenticated("token-not-valid");
 /// Maximum `wait` in seconds.
 const WAIT_MAX: u16 = 300;
 
@@ -58,7 +59,7 @@ pub(super) fn identify(
 pub(super) fn close_of(refused: TokenRefused) -> Close {
     match refused {
         KEYS_UNAVAILABLE => Close::Unavailable("keys"),
-        TokenRefused(_) => Close::Unauthenticated("token-not-valid"),
+        TokenRefused(_) => TOKEN_NOT_VALID,
     }
 }
 

@@ -9,7 +9,8 @@
 /**
  * @typedef {{ id: string, name: string }} User
  * @typedef {User & { guest_requests: boolean }} Me whether the user takes requests of guests
- * @typedef {{ guests: boolean, sign_in_url: string | null, user: Me | null }} Entry how a user without a sign-in gets one
+ * @typedef {{ guests: boolean, sign_in_url: string | null, user: Me | null,
+ *   expires_at?: string | null }} Entry how a user without a sign-in gets one, and the end of the present one
  * @typedef {{ id: string, title: string, owner: User, created_at: string, updated_at: string,
  *   characters: number }} Document
  * @typedef {Document & { deleted_at: string, purge_at: string }} BinnedDocument

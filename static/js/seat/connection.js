@@ -12,6 +12,7 @@
 import { Awareness } from "../lib/vendor.js"
 import { holderIn, lossReason, retryDelay } from "./close_codes.js"
 import { storeResumeSecret, takeResumeSecret } from "./resume_secret.js"
+import { SessionEnd } from "./session_end.js"
 import { holderOf, positionOf, secondsToWait } from "./wait_queue.js"
 import { MESSAGE_BYTES, YjsSocket } from "./yjs_socket.js"
 
@@ -65,6 +66,7 @@ export class Connection extends EventTarget {
   /** The socket that may be half-open. @type {YjsSocket | null} */
   #probed = null
   #stopped = new AbortController()
+  #end = new SessionEnd(() => this.renew())
 
   /** @param {import("../lib/vendor.js").Y.Doc} doc @param {string} link @param {import("../lib/api.js").Role} role */
   constructor(doc, link, role) {
@@ -84,6 +86,7 @@ export class Connection extends EventTarget {
     // It was only put aside, and is shown again.
     window.addEventListener("pageshow", ({ persisted }) => persisted && takeResumeSecret(this.seat), { signal })
     this.#connect()
+    void this.#end.look()
   }
 
   /** When the last message of the open socket arrived, in ms; `null`: no seat is held over one. */
@@ -99,6 +102,7 @@ export class Connection extends EventTarget {
   /** Leaves the seat. */
   stop() {
     this.#stopped.abort()
+    this.#end.stop()
     window.clearTimeout(this.#timer)
     this.#disconnect()
   }
@@ -125,7 +129,7 @@ export class Connection extends EventTarget {
     this.#claim()
   }
 
-  /** Opens the socket again, so that the others see the name in the newest token. */
+  /** Opens the socket again, with the newest token: for its end, and so that the others see the name in it. */
   renew() {
     if (!this.#socket?.isOpen || this.queuePosition) return
     // As when a server hands its clients over: without a notice for a moment.
