@@ -1,8 +1,10 @@
 //! The rules that no type tells: the forms of single texts, and keys that depend on each other.
 
+use std::collections::HashSet;
+
 use secrecy::ExposeSecret;
 
-use crate::config::{AuthSettings, Settings};
+use crate::config::{AuthSettings, Settings, TokenSecretFile};
 use crate::domain::lease::LeaseTerms;
 use crate::http::host;
 use crate::locks::redis_client::{self, EndpointError};
@@ -16,12 +18,16 @@ use crate::telemetry::logs;
 const ADMIN_TOKEN_BYTES_MIN: usize = 32;
 /// Maximum length of the sign-in address in bytes: browsers and proxies reject much longer ones.
 const SIGN_IN_URL_BYTES_MAX: usize = 2_048;
+/// Secrets of tokens: the present one, the next one, and former ones whose tokens are valid.
+const TOKEN_SECRETS_MAX: usize = 8;
+const TOKEN_SECRET_NAME_BYTES_MAX: usize = 64;
 
 pub(super) fn check(all: &Settings, faults: &mut FoundFaults) {
     stores(all, faults);
     texts(all, faults);
     relations(all, faults);
     provider(&all.auth, faults);
+    token_secrets(&all.auth, faults);
     all.push.check(faults);
     all.notify.check(faults);
 }
@@ -153,6 +159,21 @@ fn provider(auth: &AuthSettings, faults: &mut FoundFaults) {
     }
     let is_named = !name_claims.is_empty();
     faults.unless(is_named, &["auth.name_claims"], "must name a claim, like name");
+}
+
+fn token_secrets(auth: &AuthSettings, faults: &mut FoundFaults) {
+    let is_bounded = auth.token_secrets.len() <= TOKEN_SECRETS_MAX;
+    let most = format!("must be at most {TOKEN_SECRETS_MAX} secrets");
+    faults.unless(is_bounded, &["auth.token_secrets"], &most);
+    let mut names = HashSet::new();
+    for (index, TokenSecretFile { kid, file }) in auth.token_secrets.iter().enumerate() {
+        let at = |key: &str| format!("auth.token_secrets[{index}].{key}");
+        let is_name = (1..=TOKEN_SECRET_NAME_BYTES_MAX).contains(&kid.len()) && is_printable(kid);
+        let fault = "must be 1 to 64 bytes of printable ASCII without spaces";
+        faults.unless(is_name, &[&at("kid")], fault);
+        faults.unless(names.insert(kid), &[&at("kid")], "is that of another secret");
+        faults.unless(!file.as_os_str().is_empty(), &[&at("file")], "must not be empty");
+    }
 }
 
 fn relations(all: &Settings, faults: &mut FoundFaults) {

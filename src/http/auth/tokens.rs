@@ -2,7 +2,7 @@
 //! is one of the host's provider ([`host_keys`](crate::http::auth::host_keys)), if the settings name one.
 //!
 //! The server fixes the algorithm, not the token: it rejects a header that names another algorithm
-//! before it uses the key, and there is only one key. All claims except `admin` are required; `admin`
+//! before it uses a key, and all keys are for this one. All claims except `admin` are required; `admin`
 //! defaults to false. Each claim must have its own JSON type: the server rejects a number written as
 //! text and substitutes no default.
 
@@ -45,9 +45,16 @@ pub struct Tokens {
 }
 
 struct OwnKeys {
+    /// The first one signs.
+    keys: Vec<OwnKey>,
+    rules: Validation,
+}
+
+struct OwnKey {
+    /// None: the server has no other secret.
+    id: Option<String>,
     sign: EncodingKey,
     verify: DecodingKey,
-    rules: Validation,
 }
 
 /// The claims. All are required but `admin`, which only an administrator's token has.
@@ -64,19 +71,27 @@ struct Claims {
 }
 
 impl Tokens {
+    /// Signs and verifies by one secret.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
+        Self::of([(None, secret)])
+    }
+
+    /// The first of the secrets signs, and all verify. Each has an id, which a token may name.
+    #[must_use]
+    pub fn of<'a>(secrets: impl IntoIterator<Item = (Option<String>, &'a [u8])>) -> Self {
         let mut rules = Validation::new(Algorithm::HS256);
         rules.leeway = 0;
         rules.validate_nbf = true;
         rules.set_required_spec_claims(&["exp", "iss", "sub"]);
         rules.set_issuer(&[ISSUER]);
-        let own = OwnKeys {
+        let key = |(id, secret)| OwnKey {
+            id,
             sign: EncodingKey::from_secret(secret),
             verify: DecodingKey::from_secret(secret),
-            rules,
         };
-        Self { own: Arc::new(own), of_provider: None }
+        let keys = secrets.into_iter().map(key).collect();
+        Self { own: Arc::new(OwnKeys { keys, rules }), of_provider: None }
     }
 
     /// Also accepts the tokens of a provider.
@@ -106,7 +121,9 @@ impl Tokens {
             jti: TokenId::generate().to_string(),
             admin: is_admin,
         };
-        let token = encode(&Header::new(Algorithm::HS256), &claims, &self.own.sign);
+        let OwnKey { id, sign, .. } = self.own.keys.first().ok_or(TokenRefused("signature"))?;
+        let header = Header { kid: id.clone(), ..Header::new(Algorithm::HS256) };
+        let token = encode(&header, &claims, sign);
         let token = token.map_err(|_unsignable| TokenRefused("signature"))?;
         Ok(Signed { token, expires_at: seconds(claims.exp, "claim exp")? })
     }
@@ -119,15 +136,14 @@ impl Tokens {
         if demands_more(token) {
             return Err(TokenRefused("header crit"));
         }
-        if let Some(keys) = &self.of_provider {
-            let header = decode_header(token);
-            let header = header.map_err(|error| TokenRefused(cause(&error, token)))?;
-            if header.alg != Algorithm::HS256 {
-                return keys.verify(token, &header);
-            }
+        let header = decode_header(token);
+        let header = header.map_err(|error| TokenRefused(cause(&error, token)))?;
+        if let Some(keys) = &self.of_provider
+            && header.alg != Algorithm::HS256
+        {
+            return keys.verify(token, &header);
         }
-        let claims = decode::<Claims>(token, &self.own.verify, &self.own.rules);
-        let claims = claims.map_err(|error| TokenRefused(cause(&error, token)))?.claims;
+        let claims = self.own.claims(token, header.kid.as_deref())?;
         if claims.jti.is_empty() {
             return Err(TokenRefused("claim jti"));
         }
@@ -143,6 +159,24 @@ impl Tokens {
             issued_at: seconds(claims.iat, "claim iat")?,
             expires_at: seconds(claims.exp, "claim exp")?,
         })
+    }
+}
+
+impl OwnKeys {
+    fn claims(&self, token: &str, id: Option<&str>) -> Result<Claims, TokenRefused> {
+        let is_named = |key: &&OwnKey| id.is_none() || key.id.is_none() || key.id.as_deref() == id;
+        let mut refused = TokenRefused("header kid");
+        for OwnKey { verify, .. } in self.keys.iter().filter(is_named) {
+            match decode::<Claims>(token, verify, &self.rules) {
+                Ok(found) => return Ok(found.claims),
+                Err(error) => refused = TokenRefused(cause(&error, token)),
+            }
+            // Another secret may have signed it.
+            if refused != TokenRefused("signature") {
+                break;
+            }
+        }
+        Err(refused)
     }
 }
 

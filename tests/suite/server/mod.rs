@@ -95,6 +95,7 @@ mod suggestion_batches;
 mod suggestion_kills;
 mod suggestions;
 mod takeover;
+mod token_secrets;
 mod upgrade;
 mod versions;
 mod wait_queue;
