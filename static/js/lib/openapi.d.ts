@@ -345,6 +345,7 @@ export interface components {
       guests: boolean;
       sign_in_url: string | null;
       user: components["schemas"]["Me"] | null;
+      expires_at: string | null;
     };
     Me: {
       id: components["schemas"]["Id"];
