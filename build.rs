@@ -136,9 +136,14 @@ fn bundled(name: &str, page: &str, manifest: &str) -> io::Result<String> {
 /// The path in the URL of a served file: the sources of the bundles stay outside the program.
 fn served_name(path: &Path) -> Option<String> {
     let name = path.strip_prefix(STATIC).ok()?.to_string_lossy().replace('\\', "/");
-    let is_served = name.strip_prefix("vendor/").map_or(!name.contains('/'), |name| {
-        name.contains('-') || name.starts_with("docs.") || name.ends_with(".txt")
-    });
+    let is_served = match name.split_once('/') {
+        None => true,
+        Some(("client", file)) => file.starts_with("galley."),
+        Some(("vendor", file)) => {
+            file.contains('-') || file.starts_with("docs.") || file.ends_with(".txt")
+        }
+        Some(_) => false,
+    };
     is_served.then_some(name)
 }
 

@@ -204,7 +204,7 @@ mod tests {
                 assert!(is_bundle, "{}: {path}", page.name);
             }
         }
-        let sources = ["js/", "css/", "vendor/editor.", "vendor/entry."];
+        let sources = ["js/", "css/", "client/session.", "vendor/editor.", "vendor/entry."];
         assert!(FILES.iter().all(|file| sources.iter().all(|it| !file.name.starts_with(it))));
     }
 
@@ -231,6 +231,8 @@ mod tests {
         }
         let kind = |name| File::find(name).expect(name).kind;
         assert_eq!(kind("vendor/docs.css"), "text/css; charset=utf-8");
+        assert_eq!(kind("client/galley.js"), "text/javascript; charset=utf-8");
+        assert_eq!(kind("client/galley.d.ts"), "text/plain; charset=utf-8");
         assert_eq!(kind("icon.svg"), "image/svg+xml; charset=utf-8");
         assert_eq!(kind(SERVICE_WORKER), "text/javascript; charset=utf-8");
         assert_eq!(kind("openapi.json"), "application/json");

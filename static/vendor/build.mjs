@@ -1,8 +1,9 @@
 // @ts-check
 /**
  * Builds what the server embeds: a script and a style sheet for each page, the modules that the scripts
- * share, and a file for each language; the bundle of the page at `/docs`; `editor.js`, the third-party
- * code that the sources load; and the types of the OpenAPI document.
+ * share, and a file for each language; the bundle of the page at `/docs`; the client package of host products
+ * with its types; `editor.js`, the third-party code that the sources load; and the types of the OpenAPI
+ * document.
  *
  *     cd tests && npm ci && node ../static/vendor/build.mjs          # write the files
  *     cd tests && npm ci && node ../static/vendor/build.mjs --check  # compare them; exit 1 if one differs
@@ -25,7 +26,8 @@ import { openapiTypes } from "./openapi_types.mjs"
 const here = dirname(fileURLToPath(import.meta.url))
 const root = join(here, "..")
 const packages = join(here, "../../tests/node_modules")
-const esbuild = createRequire(join(packages, "../package.json"))("esbuild")
+const load = createRequire(join(packages, "../package.json"))
+const esbuild = load("esbuild")
 
 const LICENCE = /^(LICENSE|NOTICE|.*-es-bundle\.js\.LICENSE\.txt)$/
 
@@ -33,6 +35,8 @@ const LICENCE = /^(LICENSE|NOTICE|.*-es-bundle\.js\.LICENSE\.txt)$/
 const PAGES = { start: "index.html", desk: "editor.html", admin: "admin.html" }
 /** The pages without a script. */
 const PLAIN = { not_found: "not_found.html" }
+/** The sources of the client package with public types, in the order of their dependencies. The last is the entry. */
+const CLIENT = ["failures.ts", "reviews.ts", "session.ts"]
 /** The script before the first paint, which is no module. */
 const PRE_PAINT = "js/lib/pre_paint.ts"
 const HASHED = /-[0-9A-Z]{8}\.(?:css|js)$/
@@ -56,6 +60,7 @@ async function build() {
     "LICENSES.txt": used.map(licenceOf).join(`\n${"-".repeat(78)}\n\n`),
     "docs.js": `${headOf(docs.inputs)}${script}`,
     "docs.css": `${headOf(docs.inputs)}${style}`,
+    ...await clientFiles(),
   }
   const manifest = {
     esbuild: esbuild.version,
@@ -121,6 +126,23 @@ async function pageFiles() {
     tags[page] = `<script src='${prePaint}'${entry ? data : ""}></script>${style}${script}${shared.join("")}`
   }
   return { files, tags }
+}
+
+/** The client package: one module, and its declarations in one file. */
+async function clientFiles() {
+  const { texts } = await bundle({ galley: `../client/${CLIENT.at(-1)}` }, { format: "esm" })
+  const ts = load("typescript")
+  const compilerOptions = { isolatedDeclarations: true, stripInternal: true, target: ts.ScriptTarget.ES2022 }
+  const declared = CLIENT.map((file) => {
+    const { outputText, diagnostics } = ts.transpileDeclaration(readFileSync(join(root, "client", file), "utf8"), { compilerOptions, fileName: file })
+    for (const { messageText } of diagnostics ?? []) throw new Error(`${file}: ${messageText}`)
+    return outputText.replaceAll("\r\n", "\n")
+  })
+  // One file needs no imports between its parts, and an import of a package once.
+  const [imports = [], rest = []] = [/^import/, /^(?!import|export \{)/].map((kind) => declared.join("").split("\n").filter((line) => kind.test(line)))
+  const packages = [...new Set(imports)].filter((line) => !line.includes('"./')).sort()
+  const head = "/* The client package of Galley: config/EMBEDDING.md. */\n"
+  return { "../client/galley.js": `${head}${texts["galley.js"]}`, "../client/galley.d.ts": `${head}${[...packages, ...rest].join("\n")}` }
 }
 
 /**

@@ -22,7 +22,7 @@ import { Browser, Galley, until } from "./harness.mjs"
 
 /** @typedef {import("node:net").Server} Server */
 
-/** The editor of the product: a text field of `Y.Text`. */
+/** The editor of the product: the client package on a `Y.Text`. */
 const EDITOR = buildSync({
   bundle: true,
   format: "iife",
@@ -31,13 +31,9 @@ const EDITOR = buildSync({
     contents: `
       import * as Y from "yjs"
       import { WebsocketProvider } from "y-websocket"
-      globalThis.openEditor = (desk, link, role, token) => {
-        const doc = new Y.Doc()
-        const provider = new WebsocketProvider(desk.replace("http", "ws") + "/ws/share-links", link + "/" + role, doc, {
-          protocols: ["galley", "galley.token." + token],
-        })
-        return { provider, text: doc.getText("content") }
-      }
+      import { Session } from "../../static/client/galley.js"
+      globalThis.openEditor = (galley, link, role, token) =>
+        new Session({ galley, link, role, token: () => token, doc: new Y.Doc(), WebsocketProvider }).open()
     `,
   },
   write: false,
@@ -162,12 +158,12 @@ for (const site of SITES) {
       const { title } = await read.json()
       const withCookie = await fetch(`${desk}/api/documents/${id}`, { credentials: "include" }).then(() => "read", () => "refused")
       // @ts-expect-error -- the script of the page
-      const { provider, text } = globalThis.openEditor(desk, link, "writer", kim)
-      await new Promise((done) => provider.once("sync", done))
+      const { text, reviews } = await globalThis.openEditor(desk, link, "writer", kim)
       text.insert(text.length, " own editor")
-      return { title, withCookie, text: text.toString() }
+      await reviews.create(null, { body: "mine" })
+      return { title, withCookie, text: text.toString(), reviews: (await reviews.list()).length }
     }, [desk, document.id, link.id, kim])
-    assert.deepEqual(found, { title: "Letter", withCookie: "refused", text: "처음 own editor" })
+    assert.deepEqual(found, { title: "Letter", withCookie: "refused", text: "처음 own editor", reviews: 1 })
     await until(async () => (await stored()) === "처음 own editor", "the text of the editor is stored")
     browser.assertContent()
   })

@@ -13,6 +13,7 @@ export const ROADS = {
   deciding: ["parts of suggestions are drawn", "Alt Enter accepts the suggestion at the caret and goes on, Ctrl Z takes it back", "the bar at the caret decides"],
   decisions: ["S1-3: an accepted suggestion is taken back with its text (ko-KR, wide", "S2-18: all suggestions are accepted at once, and taken back (ko-KR, wide"],
   editor: ["T14 a syllable is composed whole at each caret and over each selection beside replaced words, and the writer's", "T3 letters of the user that did not enter", "T11 an announced edit of the page is read"],
+  embedding: ["two users of an own page", "the desk works in the frame"],
   entry: ["an invite survives a sign-in elsewhere", "a guest signs out after a warning"],
   error_states: ["a killed server is reported", "a full disk is called by its name, and what was typed meanwhile is saved when there is space", "clients of a drained server"],
   files: ["a reviewer exports, too", "a chosen file becomes a document, by the keyboard", "a Word file comes back as the text"],

@@ -9,6 +9,7 @@ export const languages = ["README.md", "README.ko.md"]
 export const papers = [
   "SECURITY.md",
   ...languages,
+  "config/EMBEDDING.md",
   "config/OPERATIONS.md",
   "src/http/PROTOCOL.md",
   "tests/bench/RESULTS.md",
