@@ -8,15 +8,13 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 use galley::app::names::server_name;
-use galley::app::secrets::{SecretFile, find_or_make, keys, with_passwords};
-use galley::app::{App, backup, doctor, healthcheck, migrate};
+use galley::app::secrets::{keys, tokens, with_passwords};
+use galley::app::{App, backup, doctor, healthcheck, migrate, root};
 use galley::config::{Faults, Flags, Settings, ignored, parse_duration};
 use galley::domain::ids::NodeId;
 use galley::domain::line::Line;
 use galley::domain::user::User;
-use galley::http::auth::tokens::Tokens;
 use galley::telemetry::logs;
-use secrecy::ExposeSecret as _;
 
 /// mimalloc returns freed pages to the system within a second. The system's allocator retains most of a
 /// peak's memory, in one arena per thread.
@@ -53,7 +51,11 @@ struct FlagArgs {
 #[derive(Subcommand)]
 enum Action {
     /// Run the server (the default)
-    Serve,
+    Serve {
+        /// Accept another auth.secret_file than the database has had: all invites made before end
+        #[arg(long)]
+        new_root: bool,
+    },
     /// Bring the database to the current schema and stop
     Migrate,
     /// Read, check and print the settings in force
@@ -124,8 +126,8 @@ fn run(command: Command) -> anyhow::Result<()> {
     let environment = environment();
     let ignored = ignored(environment.keys());
     let settings = Settings::load(&flags, environment)?;
-    match command.action.unwrap_or(Action::Serve) {
-        Action::Serve => serve(settings, ignored.as_deref()),
+    match command.action.unwrap_or(Action::Serve { new_root: false }) {
+        Action::Serve { new_root } => serve(settings, ignored.as_deref(), new_root),
         Action::Migrate => {
             let version = runtime()?.block_on(migrate(&with_passwords(settings)?))?;
             say(&format!("the database has schema version {version}\n"))
@@ -163,7 +165,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
-fn serve(settings: Settings, ignored: Option<&str>) -> anyhow::Result<()> {
+fn serve(settings: Settings, ignored: Option<&str>, new_root: bool) -> anyhow::Result<()> {
     let node = NodeId::generate();
     logs::start_logs(
         &settings.log.level,
@@ -177,6 +179,9 @@ fn serve(settings: Settings, ignored: Option<&str>) -> anyhow::Result<()> {
     let settings = with_passwords(settings)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
+        if new_root {
+            root::replace(&settings).await?;
+        }
         let app = App::start(settings, node).await?;
         say(&format!("{}\n", app.ready_line()))?;
         Ok(app.run().await?)
@@ -193,8 +198,7 @@ fn token(settings: &Settings, args: &TokenArgs) -> anyhow::Result<()> {
     };
     let ttl = parse_duration(&args.ttl).context("--ttl: a number and its unit, like 1h")?;
     anyhow::ensure!(!ttl.is_zero(), "--ttl: must be longer than 0s");
-    let secret = find_or_make(SecretFile("auth.secret_file", &settings.auth.secret_file))?;
-    let tokens = Tokens::new(secret.expose_secret().as_bytes());
+    let tokens = tokens(&settings.auth)?;
     let signed = tokens.sign(&user, args.admin, ttl, chrono::Utc::now()).context("--ttl")?;
     say(&format!("{}\n", signed.token))
 }

@@ -171,7 +171,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustls", &["locks", "outgoing"]),
     ("rustls_native_certs", &["outgoing"]),
     // From the settings to the code that passes a secret to its key.
-    ("secrecy", &["webhooks", "config", "app", "main"]),
+    ("secrecy", &["webhooks", "config", "app"]),
     // The path of an invalid field, in settings and bodies.
     ("serde_path_to_error", &["config", "http"]),
     // The hash of a reclaim secret: the locks alone build no C.

@@ -43,7 +43,11 @@ pub fn write<'a>(
         let url = &settings.database.url;
         if url.starts_with("postgres") {
             let [dump, restore] = of_postgres(url, target);
-            return Ok(format!("{dump}\n# To restore it, stop all servers first:\n# {restore}\n"));
+            // Tables of a newer schema that refer to older ones stop the restore.
+            return Ok(format!(
+                "{dump}\n# To restore it, stop all servers first; after an upgrade also make the \
+                 database anew and empty:\n# {restore}\n"
+            ));
         }
         let database = copy::file_of(url)?;
         if ["-wal", "-shm", "-journal"].iter().any(|suffix| beside(&database, suffix) == target) {
@@ -86,7 +90,7 @@ pub fn restore<'a>(
         let former = beside(&database, &Utc::now().format(".%Y%m%dT%H%M%S%.3fZ").to_string());
         let draft = beside(&former, ".draft");
         let own = if takes_others { None } else { installation(settings)? };
-        let checked = fill(&draft, copy, own).await;
+        let checked = fill(&draft, copy, own, takes_others).await;
         let replaced = match &checked {
             Ok(_) => replace(&database, &draft, &former),
             Err(_) => Ok(()),
@@ -147,8 +151,13 @@ fn lock(database: &Path) -> Result<Option<File>, BackupError> {
     }
 }
 
-/// Copies and checks. `own`: the mark that the copy must have.
-async fn fill(draft: &Path, copy: &Path, own: Option<i32>) -> Result<Stamp, BackupError> {
+/// Copies and checks. `own`: the mark that the copy must have. `takes_others`: the next start may have another root.
+async fn fill(
+    draft: &Path,
+    copy: &Path,
+    own: Option<i32>,
+    takes_others: bool,
+) -> Result<Stamp, BackupError> {
     if let Some(folder) = draft.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|source| io_error(folder, source))?;
@@ -160,6 +169,9 @@ async fn fill(draft: &Path, copy: &Path, own: Option<i32>) -> Result<Stamp, Back
     let invalid = |source| BackupError::Copy { path: copy.to_owned(), source };
     let stamp = copy::check(draft).await.map_err(invalid)?;
     made.sync_all().map_err(|source| io_error(draft, source))?;
+    if takes_others {
+        copy::forget_root(draft).await.map_err(invalid)?;
+    }
     match (stamp.installation, own) {
         (theirs, Some(own)) if theirs != 0 && theirs != own => Err(BackupError::Refused(format!(
             "{} is of another installation: its server had another secret. Put that secret beside it, or \

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use chrono::Utc;
 use futures_util::future::BoxFuture;
 
+use crate::app::host_keys::KeySource;
 use crate::app::secrets::{self, SecretFile};
 use crate::app::{open_files, readiness};
 use crate::config::Settings;
@@ -50,8 +51,15 @@ pub fn examine(settings: &Settings) -> BoxFuture<'_, (String, usize)> {
             ("database.url", of_database(&settings.database.url).await),
         ];
         checks.extend(of_locks(&settings.locks.url).await);
-        if let (Some(origin), Ok(Some(secret))) = (&settings.server.public_url, &secret) {
-            let passed = through_proxy(origin, secret.as_bytes()).await;
+        if let Some(source) = KeySource::of(&settings.auth) {
+            let read = source.read().await.map(|keys| format!("keys of the provider: {keys}"));
+            checks.push(("auth.jwks_url", read));
+        }
+        if let (Some(origin), Ok(Some(_))) = (&settings.server.public_url, &secret) {
+            let passed = match secrets::tokens(&settings.auth) {
+                Ok(tokens) => through_proxy(origin, &tokens).await,
+                Err(error) => Err(error.into()),
+            };
             checks.push(("server.public_url", passed.map_err(|fault| fault.to_string())));
         }
         let faults = checks.iter().filter(|(_, found)| found.is_err()).count();
@@ -104,9 +112,9 @@ async fn of_locks(url: &str) -> Vec<Check> {
 
 /// Sends the sign-out of a user of its own, as a browser does. The server demands its own host, its own origin
 /// and its own secret.
-async fn through_proxy(origin: &Origin, secret: &[u8]) -> Result<String, Fault> {
+async fn through_proxy(origin: &Origin, tokens: &Tokens) -> Result<String, Fault> {
     let user = User { id: USER.parse()?, name: USER.to_owned() };
-    let signed = Tokens::new(secret).sign(&user, false, TOKEN_TTL, Utc::now())?;
+    let signed = tokens.sign(&user, false, TOKEN_TTL, Utc::now())?;
     let mut headers = HeaderMap::new();
     headers.insert(COOKIE, format!("galley_token={}", signed.token).parse()?);
     headers.insert(ORIGIN, origin.to_string().parse()?);
@@ -119,7 +127,9 @@ async fn through_proxy(origin: &Origin, secret: &[u8]) -> Result<String, Fault> 
     })?;
     let remedy = match reply.status {
         204 => return Ok(format!("{origin} leads to a server with these settings")),
-        401 => "its server has another auth.secret_file, or the proxy drops cookies",
+        401 => {
+            "its server has another auth.secret_file or auth.token_secrets, or the proxy drops cookies"
+        }
         403 => {
             "its server has another server.public_url; set that of the address bar on all servers"
         }

@@ -9,12 +9,14 @@ pub mod backup;
 pub mod doctor;
 pub(crate) mod features;
 pub mod healthcheck;
+mod host_keys;
 mod huge_pages;
 pub mod names;
 mod open_files;
 #[cfg(test)]
 mod openapi_tests;
 mod readiness;
+pub mod root;
 pub mod secrets;
 mod shutdown;
 mod signals;
@@ -41,8 +43,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::features::{Core, Features};
+use crate::app::host_keys::KeySource;
 use crate::app::names::{hosts, origins, server_name};
-use crate::app::secrets::{SecretError, SecretFile};
+use crate::app::secrets::{SecretError, Secrets};
 use crate::app::shutdown::Stopping;
 use crate::app::signals::{Signals, StopSignal};
 use crate::config::Settings;
@@ -94,6 +97,13 @@ pub enum AppError {
     Locks(#[from] LocksError),
     #[error(transparent)]
     Pubsub(#[from] PubsubError),
+    #[error(
+        "auth.secret_file: the database belongs to another secret than that of {}; put the former one back, or \
+         run `galley serve --new-root` once, with all other servers stopped: it ends all invites, and without \
+         auth.token_secrets all sign-ins",
+        .0.display()
+    )]
+    OtherRoot(PathBuf),
     #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: std::io::Error },
     #[error("cannot listen for signals")]
@@ -118,6 +128,7 @@ pub struct App {
     metrics: Option<Metrics>,
     signals: Signals,
     tasks: TaskTracker,
+    keys: Option<KeySource>,
 }
 
 impl App {
@@ -131,18 +142,11 @@ impl App {
         // First, so that a signal during a slow start is not lost.
         let signals = Signals::listen().map_err(AppError::Signals)?;
         let metrics = start_metrics(&settings)?;
-        let file = SecretFile("auth.secret_file", &settings.auth.secret_file);
-        let secret = secrets::find_or_make(file)?;
-        let admin_token = match &settings.admin.token {
-            Some(token) => token.clone(),
-            None => {
-                let file = SecretFile("admin.token_file", &settings.admin.token_file);
-                secrets::find_or_make(file)?
-            }
-        };
-        secrets::demand_two(&secret, &admin_token, &settings.auth.secret_file)?;
+        let Secrets { root, tokens, admin_token } = Secrets::find_or_make(&settings)?;
         huge_pages::turn_off();
         let storage = open(&settings.database.url).await?;
+        let invites = Invites::new(root.expose_secret().as_bytes());
+        root::demand(&storage, &invites, &settings).await?;
         if settings.database.url.starts_with("postgres") && settings.locks.url == "memory:" {
             tracing::warn!(
                 "seats are held in this process: start no second server on this database, or set \
@@ -154,7 +158,7 @@ impl App {
         let tasks = TaskTracker::new();
         // Servers that share a Redis notify each other by pub/sub. A server with locks in memory has no
         // peers.
-        let speaks_as = secret.expose_secret().as_bytes();
+        let speaks_as = root.expose_secret().as_bytes();
         let pubsub = Pubsub::connect(&settings.locks.url, node, speaks_as).await?;
         // Before the critical tasks start: a bind failure would otherwise end them and be reported as
         // theirs.
@@ -164,11 +168,13 @@ impl App {
         let address = listener.local_addr().map_err(cannot)?;
         let (seats, reviews) = start_seats(&settings, &storage, &locks, &pubsub, &tasks);
         let origins = origins(&settings.server, address);
-        let readiness = readiness::start(&storage, &locks, &seats, &tasks).await;
+        let keys = KeySource::start(&settings.auth).await;
+        let of_provider = keys.as_ref().map(KeySource::keys);
+        let tokens = tokens.with_provider(of_provider.clone());
+        let readiness = readiness::start(&storage, &locks, &seats, of_provider, &tasks).await;
         let scrape = metrics.clone().map_or_else(MetricsHandle::off, |metrics| {
             MetricsHandle::new(move || metrics.render())
         });
-        let invites = Invites::new(secret.expose_secret().as_bytes());
         let features = Features::prepare(&Core {
             settings: &settings,
             node,
@@ -179,7 +185,7 @@ impl App {
             seats: &seats,
             invites: &invites,
         })?;
-        let entry = Entry { secret, admin_token, origins, invites };
+        let entry = Entry { tokens, admin_token, origins, invites };
         let state = state(&settings, &storage, seats, reviews, entry, readiness, scrape);
         // The log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.0.down {
@@ -197,6 +203,7 @@ impl App {
             metrics,
             signals,
             tasks,
+            keys,
         })
     }
 
@@ -232,7 +239,7 @@ impl App {
 
     #[expect(clippy::disallowed_methods, reason = "one for each row of the table")]
     async fn serve_and_stop(self) -> Result<(), AppError> {
-        let Self { settings, state, features, listener, storage, locks, tasks, .. } = self;
+        let Self { settings, state, features, listener, storage, locks, tasks, keys, .. } = self;
         let (metrics, mut signals) = (self.metrics, self.signals);
         // After the ready line, so that a warning does not hide the address.
         if let Err(fault) = open_files::raise_bound(*settings.limits.connections) {
@@ -247,7 +254,11 @@ impl App {
         });
         let body_bytes = as_size(*settings.limits.body_bytes);
         let service = HttpService::new(state, features.routes.clone(), body_bytes);
-        let work = work.chain(features.until(&stop));
+        let keys = keys.map(|keys| {
+            let reading = stop.clone().run_until_cancelled_owned(keys.run());
+            ("keys", reading.map(drop).boxed())
+        });
+        let work = work.chain(features.until(&stop)).chain(keys);
         let work = work.map(|(name, work)| tasks.spawn(work).map(move |_ended| name));
         let mut work: FuturesUnordered<_> = work.collect();
         let connections = ConnectionLimits {
@@ -322,7 +333,7 @@ pub fn migrate(settings: &Settings) -> BoxFuture<'_, Result<i64, AppError>> {
 }
 
 struct Entry {
-    secret: SecretString,
+    tokens: Tokens,
     admin_token: SecretString,
     origins: Origins,
     invites: Invites,
@@ -385,8 +396,7 @@ fn state(
     readiness: Readiness,
     scrape: MetricsHandle,
 ) -> HttpState {
-    let Entry { secret, admin_token, origins, invites } = entry;
-    let secret = secret.expose_secret().as_bytes();
+    let Entry { tokens, admin_token, origins, invites } = entry;
     let limits = &settings.limits;
     let rate = |per_second, burst| Rate {
         per_second: NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN),
@@ -414,7 +424,7 @@ fn state(
         (guest_budgets::HANDLES, *limits.guest_handles_per_address),
     ];
     HttpState {
-        tokens: Tokens::new(secret),
+        tokens,
         access: Access::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
             .under_https(origins.own().is_secure())
             .with_sign_in(settings.auth.sign_in_url.as_deref())

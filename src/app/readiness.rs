@@ -1,7 +1,9 @@
-//! The probes of `/readyz`: the database and the locks.
+//! The probes of `/readyz`: the database, the locks, and the keys of the provider.
 
+use futures_util::future::ready;
 use tokio_util::task::TaskTracker;
 
+use crate::http::auth::host_keys::HostKeys;
 use crate::http::readiness::{Down, Probe, Readiness};
 use crate::locks::{Locks, LocksError};
 use crate::seats::SeatService;
@@ -32,10 +34,11 @@ pub(super) async fn start(
     storage: &Storage,
     locks: &Locks,
     seats: &SeatService,
+    keys: Option<HostKeys>,
     tasks: &TaskTracker,
 ) -> Readiness {
     let (storage, locks, seats) = (storage.clone(), locks.clone(), seats.clone());
-    let probes = vec![
+    let mut probes = vec![
         Probe::new("storage", move || {
             let (storage, seats) = (storage.clone(), seats.clone());
             async move {
@@ -60,6 +63,10 @@ pub(super) async fn start(
         })
         .degrading(),
     ];
+    probes.extend(keys.map(|keys| {
+        // The last set stays in force, so its failure is a warning.
+        Probe::new("keys", move || ready(Ok(keys.warning().into_iter().collect())))
+    }));
     Readiness::start(probes, tasks.clone()).await
 }
 

@@ -15,7 +15,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::config::Settings;
+use crate::config::{AuthSettings, Settings, TokenSecretFile};
+use crate::http::auth::tokens::Tokens;
 use crate::push::vapid::PushKey;
 use crate::setting::add_password;
 
@@ -40,6 +41,11 @@ pub enum SecretError {
     )]
     TooShort(PathBuf),
     #[error(
+        "auth.token_secrets: {} is missing, or has less than {BYTES_MIN} bytes; make a secret with `galley keys`",
+        .0.display()
+    )]
+    NoTokenSecret(PathBuf),
+    #[error(
         "admin.token_file or admin.token holds the signing secret of {0}: an administrator's \
          token must be another text; delete the file to have one made"
     )]
@@ -51,6 +57,57 @@ pub enum SecretError {
     NoPushKey(PathBuf),
     #[error("no random bytes to make a secret of")]
     Random(#[source] Unspecified),
+}
+
+/// The secrets of a server.
+pub(super) struct Secrets {
+    /// That of invites and of the messages between servers.
+    pub(super) root: SecretString,
+    pub(super) tokens: Tokens,
+    pub(super) admin_token: SecretString,
+}
+
+impl Secrets {
+    pub(super) fn find_or_make(settings: &Settings) -> Result<Self, SecretError> {
+        let root = find_or_make(SecretFile("auth.secret_file", &settings.auth.secret_file))?;
+        let admin_token = match &settings.admin.token {
+            Some(token) => token.clone(),
+            None => find_or_make(SecretFile("admin.token_file", &settings.admin.token_file))?,
+        };
+        demand_two(&root, &admin_token, &settings.auth.secret_file)?;
+        for (TokenSecretFile { file, .. }, secret) in token_secrets(&settings.auth)? {
+            demand_two(&secret, &admin_token, file)?;
+        }
+        Ok(Self { root, tokens: tokens(&settings.auth)?, admin_token })
+    }
+}
+
+/// Signs and verifies tokens by `auth.token_secrets`. Without them by `auth.secret_file`, which is created if it
+/// is missing.
+pub fn tokens(auth: &AuthSettings) -> Result<Tokens, SecretError> {
+    if auth.token_secrets.is_empty() {
+        let secret = find_or_make(SecretFile("auth.secret_file", &auth.secret_file))?;
+        return Ok(Tokens::new(secret.expose_secret().as_bytes()));
+    }
+    let secrets = token_secrets(auth)?;
+    let secrets = secrets.iter().map(|(TokenSecretFile { kid, .. }, secret)| {
+        (Some(kid.clone()), secret.expose_secret().as_bytes())
+    });
+    Ok(Tokens::of(secrets))
+}
+
+/// No start creates them: an older one that is missing would end tokens without a word.
+fn token_secrets(
+    auth: &AuthSettings,
+) -> Result<Vec<(&TokenSecretFile, SecretString)>, SecretError> {
+    let secrets = auth.token_secrets.iter().map(|named| {
+        let secret = read(SecretFile("auth.token_secrets", &named.file))?.unwrap_or_default();
+        match secret.len() < BYTES_MIN {
+            true => Err(SecretError::NoTokenSecret(named.file.clone())),
+            false => Ok((named, secret.into())),
+        }
+    });
+    secrets.collect()
 }
 
 /// A file and the setting that names it.
@@ -118,7 +175,7 @@ fn random_text() -> Result<String, SecretError> {
 }
 
 /// `admin.token_file` may be a link to the signing secret. The message names `secret_file`.
-pub fn demand_two(
+fn demand_two(
     secret: &SecretString,
     admin_token: &SecretString,
     secret_file: &Path,

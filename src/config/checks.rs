@@ -1,11 +1,14 @@
 //! The rules that no type tells: the forms of single texts, and keys that depend on each other.
 
+use std::collections::HashSet;
+
 use secrecy::ExposeSecret;
 
-use crate::config::{AuthSettings, Settings};
+use crate::config::{AuthSettings, Settings, TokenSecretFile};
 use crate::domain::lease::LeaseTerms;
 use crate::http::host;
 use crate::locks::redis_client::{self, EndpointError};
+use crate::outgoing::destination::{Destination, Scope};
 use crate::setting::{FoundFaults, is_printable, with_password};
 use crate::storage::Storage;
 use crate::telemetry::logs;
@@ -15,11 +18,16 @@ use crate::telemetry::logs;
 const ADMIN_TOKEN_BYTES_MIN: usize = 32;
 /// Maximum length of the sign-in address in bytes: browsers and proxies reject much longer ones.
 const SIGN_IN_URL_BYTES_MAX: usize = 2_048;
+/// Secrets of tokens: the present one, the next one, and former ones whose tokens are valid.
+const TOKEN_SECRETS_MAX: usize = 8;
+const TOKEN_SECRET_NAME_BYTES_MAX: usize = 64;
 
 pub(super) fn check(all: &Settings, faults: &mut FoundFaults) {
     stores(all, faults);
     texts(all, faults);
     relations(all, faults);
+    provider(&all.auth, faults);
+    token_secrets(&all.auth, faults);
     all.push.check(faults);
     all.notify.check(faults);
 }
@@ -135,6 +143,44 @@ fn is_link(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let has_host = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric()));
     has_host && is_printable(url) && url.len() <= SIGN_IN_URL_BYTES_MAX
+}
+
+/// Without issuer and audience any application of the provider could sign its users in here.
+fn provider(auth: &AuthSettings, faults: &mut FoundFaults) {
+    let AuthSettings { jwks_url, issuer, audience, name_claims, .. } = auth;
+    let set = [jwks_url, issuer, audience].map(Option::is_some);
+    faults.unless(
+        matches!(set, [true, true, true] | [false, false, false]),
+        &["auth.jwks_url", "auth.issuer", "auth.audience"],
+        "is set together with auth.issuer and auth.audience: all three, or none",
+    );
+    if let Some(Err(error)) = jwks_url.as_ref().map(|it| Destination::parse(it, Scope::Authentic)) {
+        let fault = format!(
+            "must be an https:// address, or http:// of this host (127.0.0.1, localhost): {error}"
+        );
+        faults.unless(false, &["auth.jwks_url"], &fault);
+    }
+    for (key, text) in [("auth.issuer", issuer), ("auth.audience", audience)] {
+        let is_text = text.as_deref().is_none_or(|it| !it.is_empty() && is_printable(it));
+        faults.unless(is_text, &[key], "must be printable ASCII without spaces");
+    }
+    let is_named = !name_claims.is_empty();
+    faults.unless(is_named, &["auth.name_claims"], "must name a claim, like name");
+}
+
+fn token_secrets(auth: &AuthSettings, faults: &mut FoundFaults) {
+    let is_bounded = auth.token_secrets.len() <= TOKEN_SECRETS_MAX;
+    let most = format!("must be at most {TOKEN_SECRETS_MAX} secrets");
+    faults.unless(is_bounded, &["auth.token_secrets"], &most);
+    let mut names = HashSet::new();
+    for (index, TokenSecretFile { kid, file }) in auth.token_secrets.iter().enumerate() {
+        let at = |key: &str| format!("auth.token_secrets[{index}].{key}");
+        let is_name = (1..=TOKEN_SECRET_NAME_BYTES_MAX).contains(&kid.len()) && is_printable(kid);
+        let fault = "must be 1 to 64 bytes of printable ASCII without spaces";
+        faults.unless(is_name, &[&at("kid")], fault);
+        faults.unless(names.insert(kid), &[&at("kid")], "is that of another secret");
+        faults.unless(!file.as_os_str().is_empty(), &[&at("file")], "must not be empty");
+    }
 }
 
 fn relations(all: &Settings, faults: &mut FoundFaults) {

@@ -149,8 +149,23 @@ pub struct HistorySettings {
 pub struct AuthSettings {
     pub guests: bool,
     pub secret_file: PathBuf,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub token_secrets: Vec<TokenSecretFile>,
+    pub jwks_url: Option<String>,
+    pub issuer: Option<String>,
+    pub audience: Option<String>,
+    #[serde(deserialize_with = "list")]
+    pub name_claims: Vec<String>,
     pub sign_in_url: Option<String>,
     pub session: Lasting<MINUTE, { 29 * DAY }>,
+}
+
+/// A secret of tokens: its name in their headers, and its file.
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TokenSecretFile {
+    pub kid: String,
+    pub file: PathBuf,
 }
 
 #[derive(Clone, Deserialize, Serialize)]

@@ -79,8 +79,10 @@ fn merge(merged: &mut Table, source: &Table) {
             let read = match section.get(key) {
                 Some(Value::Integer(_)) => text.and_then(|it| it.parse().ok()).map(Value::Integer),
                 Some(Value::Boolean(_)) => text.and_then(|it| it.parse().ok()).map(Value::Boolean),
-                // The environment names endpoints by a JSON array.
-                _ if key == "webhooks" => text.and_then(|it| serde_json::from_str(it).ok()),
+                // The environment has a JSON array of objects.
+                _ if key == "webhooks" || key == "token_secrets" => {
+                    text.and_then(|it| serde_json::from_str(it).ok())
+                }
                 _ => None,
             };
             section.insert(key.clone(), read.unwrap_or_else(|| value.clone()));
@@ -133,9 +135,8 @@ fn fault(key: &str, message: &str) -> String {
         "server.assets" => {
             "must be `bundle`; for a developer `node static/vendor/build.mjs --watch` serves the sources"
         }
-        "auth.jwks_url" | "auth.issuer" | "auth.audience" => {
-            "the host application's own key set is not in this version; sign its tokens with \
-             auth.secret_file"
+        "auth.token_secrets" => {
+            "must be [{ kid = …, file = … }]; in the environment a JSON array of such objects"
         }
         "notify.webhooks" => {
             "must be [[notify.webhooks]] with url, secret and events; in the environment a JSON array \

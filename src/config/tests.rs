@@ -294,9 +294,54 @@ fn a_public_url_is_an_origin() {
 }
 
 #[test]
-fn a_setting_that_this_version_lacks_is_a_fault() {
-    let jwks = ("GALLEY_AUTH__JWKS_URL", "https://id.example/jwks");
-    assert!(fault(&[jwks]).contains("not in this version"));
+fn a_provider_has_keys_an_issuer_and_an_audience_or_none_of_them() {
+    let keys = [
+        ("GALLEY_AUTH__JWKS_URL", "https://id.example/jwks"),
+        ("GALLEY_AUTH__ISSUER", "https://id.example/"),
+        ("GALLEY_AUTH__AUDIENCE", "galley"),
+    ];
+    let auth = with(&keys).expect("valid").auth;
+    assert_eq!(auth.name_claims, ["name", "preferred_username"]);
+    assert_eq!(auth.audience.as_deref(), Some("galley"));
+    for index in 0..3 {
+        assert!(fault(&[keys[index]]).contains("all three, or none"));
+        let two: Vec<_> = keys.into_iter().filter(|key| *key != keys[index]).collect();
+        assert!(fault(&two).starts_with("auth.jwks_url: is set together"));
+    }
+    for url in ["http://id.example/jwks", "https://u:hunter2@id.example/", "id.example", "http://"]
+    {
+        let line = fault(&[("GALLEY_AUTH__JWKS_URL", url), keys[1], keys[2]]);
+        assert!(line.starts_with("auth.jwks_url: must be an https://"), "{line}");
+        assert!(!line.contains("hunter2"), "{line}");
+    }
+    let local = ("GALLEY_AUTH__JWKS_URL", "http://127.0.0.1:9000/jwks");
+    assert!(with(&[local, keys[1], keys[2]]).is_ok());
+    let blank = ("GALLEY_AUTH__AUDIENCE", "two words");
+    assert!(fault(&[keys[0], keys[1], blank]).starts_with("auth.audience: must be printable"));
+    assert!(fault(&[("GALLEY_AUTH__NAME_CLAIMS", ",")]).starts_with("auth.name_claims: must name"));
+}
+
+#[test]
+fn the_secrets_of_tokens_have_names_and_files() {
+    let load = |json: &str| with(&[("GALLEY_AUTH__TOKEN_SECRETS", json)]);
+    let two = r#"[{"kid":"b","file":"data/b"},{"kid":"a","file":"data/a"}]"#;
+    let secrets = load(two).expect("valid").auth.token_secrets;
+    let names: Vec<_> = secrets.iter().map(|it| (it.kid.as_str(), it.file.as_path())).collect();
+    assert_eq!(names, [("b", "data/b".as_ref()), ("a", "data/a".as_ref())]);
+    let listed = "[auth]\ntoken_secrets = [{ kid = \"b\", file = \"data/b\" }]";
+    assert_eq!(from_file(listed).expect("valid").auth.token_secrets.len(), 1);
+    for (json, expected) in [
+        (r#"[{"kid":"","file":"f"}]"#, "[0].kid: must be 1 to 64"),
+        (r#"[{"kid":"a b","file":"f"}]"#, "[0].kid: must be 1 to 64"),
+        (r#"[{"kid":"a","file":""}]"#, "[0].file: must not be empty"),
+        (r#"[{"kid":"a","file":"f"},{"kid":"a","file":"g"}]"#, "[1].kid: is that of another"),
+        (r#"[{"kid":"a","path":"f"}]"#, "[0].path: there is no such setting"),
+        ("data/secret", ": must be [{ kid"),
+    ] {
+        let Faults(lines) = load(json).expect_err("a fault");
+        let start = format!("auth.token_secrets{expected}");
+        assert!(lines.iter().any(|line| line.starts_with(&start)), "{lines:?}");
+    }
 }
 
 #[test]
@@ -383,7 +428,7 @@ fn the_examples_and_the_manual_agree_with_the_program() {
     let settings = from_file(production).expect("valid");
     assert!(settings.auth.sign_in_url.is_some() && production.contains("\n[admin]\n"));
     // The manual contains every key without a default too, commented out.
-    for key in ["public_url", "sign_in_url", "jwks_url", "issuer", "audience", "token"] {
+    for key in ["public_url", "sign_in_url", "jwks_url", "token_secrets", "token"] {
         assert!(DEFAULTS.contains(&format!("\n# {key} = ")), "{key}");
     }
 }

@@ -184,7 +184,11 @@ impl SocketLog {
     pub(crate) fn ended(&self, ending: &SocketEnd, session: &Session) {
         let close = match ending {
             SocketEnd::Closed(close) => Some(close.clone()),
-            SocketEnd::Broken => session.lost_reason().map(Close::Lost),
+            // The server cuts the socket of a client that does not read its close.
+            SocketEnd::Broken => {
+                let lost = session.lost_reason().map(Close::Lost);
+                lost.or_else(|| session.outbox().close_reason())
+            }
         };
         let of = |close: Close| (close.code(), close.cause());
         let why = close.map_or((BROKEN, "connection-broke"), of);

@@ -16,6 +16,8 @@ pub enum Scope {
     Public,
     /// Any address, with or without TLS: the operator named the host.
     Anywhere,
+    /// Any address with TLS, or this host without: the server trusts the response.
+    Authentic,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +44,7 @@ impl Destination {
         let url = Url::parse(text).map_err(|_error| InvalidDestination("it is no URL"))?;
         match (url.scheme(), scope) {
             ("https", _) | ("http", Scope::Anywhere) => {}
+            ("http", Scope::Authentic) if is_this_host(&url) => {}
             _ => return Err(InvalidDestination("its scheme is not https")),
         }
         if !url.username().is_empty() || url.password().is_some() {
@@ -105,6 +108,15 @@ impl Destination {
     }
 }
 
+fn is_this_host(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +161,30 @@ mod tests {
         assert!(parse("http://127.0.0.1:9000/hook").is_ok());
         assert!(parse("http://app.internal/hook").is_ok());
         assert!(parse("unix:/run/hook").is_err());
+    }
+
+    #[test]
+    fn a_response_that_the_server_trusts_comes_by_tls_or_from_this_host() {
+        let parse = |text| Destination::parse(text, Scope::Authentic);
+        for text in [
+            "https://id.example/jwks.json",
+            "https://10.0.0.7:8443/keys",
+            "http://127.0.0.1:9000/keys",
+            "http://[::1]/keys",
+            "http://localhost:9000/keys",
+        ] {
+            assert!(parse(text).is_ok(), "{text}");
+        }
+        for text in [
+            "http://id.example/jwks.json",
+            "http://10.0.0.7/keys",
+            "http://127.0.0.1.example/keys",
+            "http://localhost.example/keys",
+            "https://kim:word@id.example/keys",
+            "file:///etc/keys",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Requests of the server to other programs: push services and webhooks.
+//! Requests of the server to other programs: push services, webhooks, and the host's identity provider.
 //!
 //! # Invariants
 //!
@@ -13,6 +13,7 @@
 
 pub mod address;
 pub mod destination;
+mod exchange;
 pub(crate) mod slots;
 
 use std::net::SocketAddr;
@@ -20,16 +21,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chrono::{DateTime, Utc};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http1;
+use http_body_util::Full;
 pub use hyper::header;
-use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderValue, RETRY_AFTER};
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderValue};
+use hyper::{Method, Request};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -41,6 +38,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::outgoing::address::is_public;
 use crate::outgoing::destination::{Destination, Scope};
+use crate::outgoing::exchange::exchange;
 use crate::outgoing::slots::{Slot, Slots};
 
 /// Requests to one host at once: a slow host leaves most connections to others.
@@ -54,13 +52,6 @@ pub(crate) const OUTGOING_TIMEOUT: Duration = Duration::from_secs(10);
 const OUTGOING_CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// The pause before the next address while the earlier ones do not answer (RFC 8305 §5: 0.1 to 2 s).
 const OUTGOING_CONNECT_PACE: Duration = Duration::from_millis(200);
-/// Longest head of a response that the server reads, in bytes.
-const OUTGOING_HEAD_BYTES_MAX: usize = 32 * 1024;
-/// The most that the server reads of a response's body, in bytes. Push services explain a refusal in a
-/// few hundred.
-const OUTGOING_BODY_BYTES_MAX: usize = 32 * 1024;
-const _: () = assert!(OUTGOING_HEAD_BYTES_MAX + OUTGOING_BODY_BYTES_MAX <= 64 * 1024);
-
 /// Addresses of one host that the server tries: each gets its whole time within that of the request.
 const ADDRESSES_MAX: u32 = 32;
 const _: () = assert!(
@@ -90,6 +81,8 @@ pub struct Reply {
     pub retry_after: Option<Duration>,
     /// The beginning of the body of a refusal, for the log. Empty for a success.
     pub explanation: String,
+    /// The body of a success of [`Outgoing::get`].
+    pub body: Bytes,
 }
 
 impl Reply {
@@ -163,8 +156,36 @@ impl Outgoing {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Reply, SendError> {
+        let request = request(Method::POST, to, headers, body)?;
+        self.send(lookups, purpose, to, request, 0).await
+    }
+
+    /// Reads a document of at most `bytes_max`. The caller bounds its requests, which have no slot.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: a dropped future closes the connection.
+    pub async fn get(
+        &self,
+        purpose: &'static str,
+        to: &Destination,
+        bytes_max: usize,
+    ) -> Result<Reply, SendError> {
+        let [lookups, _] = &self.0.lookups;
+        let request = request(Method::GET, to, HeaderMap::new(), Bytes::new())?;
+        self.send(lookups, purpose, to, request, bytes_max).await
+    }
+
+    async fn send(
+        &self,
+        lookups: &Arc<Semaphore>,
+        purpose: &'static str,
+        to: &Destination,
+        request: Request<Full<Bytes>>,
+        bytes_max: usize,
+    ) -> Result<Reply, SendError> {
         let began = Instant::now();
-        let sent = self.post_in(lookups, to, headers, body).await;
+        let sent = self.send_in(lookups, to, request, bytes_max).await;
         metrics::histogram!("galley_outgoing_seconds", "purpose" => purpose)
             .record(began.elapsed());
         sent
@@ -175,23 +196,22 @@ impl Outgoing {
         if slot.is_proven() { proven } else { others }
     }
 
-    async fn post_in(
+    async fn send_in(
         &self,
         lookups: &Arc<Semaphore>,
         to: &Destination,
-        headers: HeaderMap,
-        body: Bytes,
+        request: Request<Full<Bytes>>,
+        bytes_max: usize,
     ) -> Result<Reply, SendError> {
         let deadline = Instant::now() + self.0.time_limit;
         let late = |_elapsed| SendError::Unreachable("it took too long".to_owned());
-        let request = request(to, headers, body)?;
         let addresses = timeout_at(deadline, self.resolve(lookups, to)).await.map_err(late)??;
         let stream = timeout_at(deadline, connect(addresses)).await.map_err(late)??;
         if !to.is_secure() {
-            return exchange(stream, request, deadline).await;
+            return exchange(stream, request, deadline, bytes_max).await;
         }
         let secured = timeout_at(deadline, self.secure(to, stream)).await.map_err(late)??;
-        exchange(secured, request, deadline).await
+        exchange(secured, request, deadline, bytes_max).await
     }
 
     /// The addresses of the host, all of them checked (N1).
@@ -220,6 +240,7 @@ impl Outgoing {
         let may_connect = |address: &SocketAddr| match to.scope() {
             Scope::Public => is_public(address.ip()),
             Scope::Anywhere => true,
+            Scope::Authentic => to.is_secure() || address.ip().is_loopback(),
         };
         if !addresses.iter().all(may_connect) {
             return Err(SendError::NotPublic);
@@ -249,6 +270,7 @@ impl Outgoing {
 }
 
 fn request(
+    method: Method,
     to: &Destination,
     mut headers: HeaderMap,
     body: Bytes,
@@ -256,7 +278,7 @@ fn request(
     let invalid = |error: &dyn std::fmt::Display| SendError::Unreachable(error.to_string());
     headers.insert(HOST, HeaderValue::from_str(to.authority()).map_err(|error| invalid(&error))?);
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
-    let request = Request::post(to.path()).body(Full::new(body));
+    let request = Request::builder().method(method).uri(to.path()).body(Full::new(body));
     let mut request = request.map_err(|error| invalid(&error))?;
     *request.headers_mut() = headers;
     Ok(request)
@@ -301,77 +323,6 @@ fn in_turns(addresses: Vec<SocketAddr>) -> impl Iterator<Item = SocketAddr> {
     })
 }
 
-/// Sends the request and reads the head of the response, and of a refusal's body the beginning.
-async fn exchange(
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    request: Request<Full<Bytes>>,
-    deadline: Instant,
-) -> Result<Reply, SendError> {
-    let exchanging = async {
-        let lost = |error: hyper::Error| SendError::NoResponse(error.to_string());
-        let (mut sender, connection) = http1::Builder::new()
-            .max_buf_size(OUTGOING_HEAD_BYTES_MAX)
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(lost)?;
-        let reading = async {
-            let response = sender.send_request(request).await.map_err(lost)?;
-            Ok(read(response, deadline).await)
-        };
-        tokio::pin!(reading, connection);
-        // The connection moves the bytes of both directions, and ends with the exchange.
-        tokio::select! {
-            biased;
-            reply = &mut reading => reply,
-            _ended = &mut connection => reading.await,
-        }
-    };
-    let late = |_elapsed| SendError::NoResponse("it took too long".to_owned());
-    timeout_at(deadline + READ_BESIDE, exchanging).await.map_err(late)?
-}
-
-/// [`read`] keeps the deadline itself, because a response without the rest of its body is a response.
-const READ_BESIDE: Duration = Duration::from_millis(200);
-
-async fn read(response: Response<Incoming>, deadline: Instant) -> Reply {
-    let status = response.status().as_u16();
-    let retry_after = response.headers().get(RETRY_AFTER);
-    let retry_after =
-        retry_after.and_then(|value| retry_after_of(value.to_str().ok()?, Utc::now()));
-    let mut reply = Reply { status, retry_after, explanation: String::new() };
-    if !reply.is_success() {
-        let mut body = response.into_body();
-        let mut read = Vec::new();
-        while let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await {
-            let Ok(data) = frame.into_data() else { continue };
-            let room = OUTGOING_BODY_BYTES_MAX - read.len();
-            read.extend(data.iter().take(room));
-            if data.len() >= room {
-                break;
-            }
-        }
-        reply.explanation = printable(&read);
-    }
-    reply
-}
-
-/// The first line of a refusal, as a log may show it.
-fn printable(body: &[u8]) -> String {
-    const CHARACTERS: usize = 200;
-    let text = String::from_utf8_lossy(body);
-    let line = text.lines().next().unwrap_or_default();
-    line.chars().filter(|character| !character.is_control()).take(CHARACTERS).collect()
-}
-
-/// Reads `Retry-After`: seconds or a date (RFC 9110 §10.2.3).
-fn retry_after_of(value: &str, now: DateTime<Utc>) -> Option<Duration> {
-    if let Ok(seconds) = value.trim().parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let at = DateTime::parse_from_rfc2822(value).ok()?.with_timezone(&Utc);
-    Some((at - now).to_std().unwrap_or_default())
-}
-
 /// The certificates that the operating system trusts, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 fn system_roots() -> RootCertStore {
     let found = rustls_native_certs::load_native_certs();
@@ -399,18 +350,6 @@ mod tests {
     use tokio::net::{TcpListener, TcpSocket};
 
     use super::*;
-
-    #[test]
-    fn retry_after_is_a_number_or_a_date() {
-        let now = DateTime::parse_from_rfc3339("2026-11-23T10:00:00Z").expect("a time");
-        let read = |value| retry_after_of(value, now.with_timezone(&Utc));
-        assert_eq!(read("120"), Some(Duration::from_secs(120)));
-        assert_eq!(read("Mon, 23 Nov 2026 10:00:30 GMT"), Some(Duration::from_secs(30)));
-        assert_eq!(read("Mon, 23 Nov 2026 09:00:30 GMT"), Some(Duration::ZERO));
-        for value in ["", "soon", "-1", "1.5", "99999999999999999999999"] {
-            assert_eq!(read(value), None, "{value}");
-        }
-    }
 
     #[tokio::test]
     async fn g17_names_without_an_answer_delay_no_look_up_of_a_push_service() {
@@ -477,12 +416,5 @@ mod tests {
         assert_eq!(connected.expect("connected").peer_addr().expect("an address"), works.0);
         let refused = connect(vec![refuses().await; 4]).await;
         assert!(matches!(refused, Err(SendError::Unreachable(_))), "{refused:?}");
-    }
-
-    #[test]
-    fn an_explanation_is_one_line_without_control_characters() {
-        assert_eq!(printable(b"gone\x1b[31m\nsecond"), "gone[31m");
-        assert_eq!(printable(&[b'x'; 1_000]).len(), 200);
-        assert_eq!(printable(b""), "");
     }
 }

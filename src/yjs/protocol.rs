@@ -15,6 +15,8 @@ const QUERY_AWARENESS: u8 = 3;
 /// Galley's own type: Yjs does not use it, and `yrs` reads back types up to 127. A stock client logs
 /// one line about it and continues.
 const EVENT: u8 = 100;
+/// The client's next access token. Galley's own type, too.
+const TOKEN: u8 = 101;
 
 const STEP_1: u8 = 0;
 const STEP_2: u8 = 1;
@@ -50,6 +52,14 @@ pub fn parse(frame: &[u8]) -> Result<ClientFrame<'_>, FrameError> {
     };
     reader.finish()?;
     Ok(parsed)
+}
+
+/// The token of a client that renews its session. `None`: the frame is another message.
+#[must_use]
+pub fn renewal(frame: &[u8]) -> Option<Result<&str, FrameError>> {
+    let mut reader = Reader::new(frame.strip_prefix(&[TOKEN])?);
+    let token = reader.text().map_err(FrameError::from);
+    Some(token.and_then(|token| reader.finish().map(|()| token).map_err(FrameError::from)))
 }
 
 /// Every known type is below 128 and takes one byte; a longer number is an unknown type.
@@ -119,6 +129,12 @@ pub fn query_awareness() -> Bytes {
 #[must_use]
 pub fn event(json: &str) -> Bytes {
     message(&[EVENT], json.as_bytes())
+}
+
+/// The client's next access token.
+#[must_use]
+pub fn token(token: &str) -> Bytes {
+    message(&[TOKEN], token.as_bytes())
 }
 
 /// A presence frame without entries. Stock clients close after 30 s without a message, and websocket

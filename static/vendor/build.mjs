@@ -2,13 +2,14 @@
 /**
  * Builds what the server embeds: a script and a style sheet for each page, the modules that the scripts
  * share, and a file for each language; the bundle of the page at `/docs`; the client package of host products
- * with its types; and `editor.js`, the third-party code that the sources load.
+ * with its types; `editor.js`, the third-party code that the sources load; and the types of the OpenAPI
+ * document.
  *
  *     cd tests && npm ci && node ../static/vendor/build.mjs          # write the files
  *     cd tests && npm ci && node ../static/vendor/build.mjs --check  # compare them; exit 1 if one differs
  *     cd tests && npm ci && node ../static/vendor/build.mjs --watch  # serve the sources: watch.mjs
  *
- * Run this script after a change in `static` or of a version in `tests/package.json`, and commit its output.
+ * Run this script after a change in `static`, of an `openapi` file or of a version in `tests/package.json`, and commit its output.
  * The same sources produce the same bytes. A file is named after the hash of its content, so a cache may
  * store it for ever. `manifest.json` has the packages, the sizes of the files, and for each page the tags
  * that `build.rs` puts in place of those of the sources; `LICENSES.txt` has the licences.
@@ -19,6 +20,8 @@ import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { basename, dirname, join, posix } from "node:path"
 import { fileURLToPath } from "node:url"
+
+import { openapiTypes } from "./openapi_types.mjs"
 
 const here = dirname(fileURLToPath(import.meta.url))
 const root = join(here, "..")
@@ -65,6 +68,7 @@ async function build() {
     pages: pages.tags,
     bytes: Object.fromEntries(Object.entries(pages.files).map(([name, text]) => [name, Buffer.byteLength(text)])),
   }
+  files["../js/lib/openapi.d.ts"] = await openapiTypes()
   files["manifest.json"] = `${JSON.stringify(manifest, null, 2)}\n`
   return files
 }

@@ -143,7 +143,7 @@ function savedLetters({ events, doc }) {
 }
 
 /**
- * What servers and stores go through while two people work. `read` holds that both can read now, `seated` waits until
+ * Troubles of servers and stores while two people work. `read` holds that both can read now, `seated` waits until
  * both store again, and `heard` is whether the writer was notified.
  *
  * @typedef {{ read: () => Promise<void>, seated: () => Promise<void>, heard: (what: string) => boolean }} Work

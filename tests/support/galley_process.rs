@@ -70,8 +70,20 @@ impl Server {
 
     /// Starts in an environment that holds more than settings.
     pub(crate) async fn spawn(folder: Arc<TempDir>, environment: Vec<(String, String)>) -> Self {
+        Self::spawn_with(folder, environment, &[]).await
+    }
+
+    /// Starts with these arguments, too.
+    pub(crate) async fn spawn_with(
+        folder: Arc<TempDir>,
+        environment: Vec<(String, String)>,
+        arguments: &[&str],
+    ) -> Self {
         let mut command = command_of(&binary());
-        command.current_dir(folder.path()).env("GALLEY_SERVER__LISTEN", "127.0.0.1:0");
+        command
+            .args(arguments)
+            .current_dir(folder.path())
+            .env("GALLEY_SERVER__LISTEN", "127.0.0.1:0");
         // No test of a stop has a load balancer before the server.
         command.env("GALLEY_SERVER__LINGER", "0s");
         // The guests of a test enter from one address, all at once.

@@ -15,6 +15,7 @@ pub(crate) mod editing_trace;
 pub(crate) mod fixtures;
 pub(crate) mod galley_process;
 pub(crate) mod http_client;
+pub(crate) mod identity_provider;
 pub(crate) mod postgres_server;
 pub(crate) mod proxy;
 pub(crate) mod push_service;

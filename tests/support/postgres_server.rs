@@ -109,6 +109,8 @@ impl Server {
         );
         let file = self.folder.join("data/postgresql.conf");
         fs::write(&file, settings).expect("written");
+        let rules = "local all keyed scram-sha-256\nlocal all all trust\n";
+        fs::write(self.folder.join("data/pg_hba.conf"), rules).expect("written");
     }
 
     fn try_start(&self) -> bool {

@@ -7,8 +7,13 @@ use std::path::Path;
 const FOREIGN: &[&str] = &["data", "static/vendor/LICENSES.txt", "target"];
 /// Names that are foreign in any folder. In a worktree `.git` is a file.
 const FOREIGN_ANYWHERE: &[&str] = &[".git", "node_modules"];
-/// Bundles, besides those whose names contain their hashes.
-const BUNDLES: &[&str] = &["static/client/galley.", "static/vendor/docs.", "static/vendor/editor."];
+/// Output of `build.mjs`, besides bundles whose names contain their hashes.
+const BUNDLES: &[&str] = &[
+    "static/client/galley.",
+    "static/js/lib/openapi.d.ts",
+    "static/vendor/docs.",
+    "static/vendor/editor.",
+];
 
 /// One text file.
 pub(crate) struct Source {

@@ -22,6 +22,7 @@ const as_of = "2026-11-21T14:03:10Z"
 const held = {
   lock_key: "share-link:lock:shr_1:writer",
   share_link_id: "shr_1",
+  title: null,
   role: "writer",
   session_id: "ses_1",
   user: { id: "usr_1", name: "Lee" },
@@ -60,7 +61,7 @@ test("a seat has an explanation, and each state a different one", async () => {
 })
 
 test("an alarm names its class, severity, start and remedy", async () => {
-  const alarm = { class: "seat", alarm: /** @type {const} */ ("failures"), since: as_of, measured: 0.0952, limit: 0.05 }
+  const alarm = { class: "seat", alarm: /** @type {const} */ ("failures"), since: as_of, measured: 0.0952, limit: 0.05, remedy: "" }
   assert.match(alarmSentence(alarm), /^Seats: 9\.5% of the attempts .*\/readyz.* \(since \d\d:\d\d\)$/)
   const hold = { ...alarm, class: "export", alarm: /** @type {const} */ ("hold"), measured: 7.31 }
   assert.match(alarmSentence(hold), /^export: one was held for 7\.3 s/)

@@ -7,11 +7,12 @@ import { test } from "node:test"
 import { Store } from "../../static/js/store.ts"
 
 const writer = { id: "u1", name: "김민수" }
+const free = { taken: false, user: null, since: null }
 const link = { id: "shr_1", document_id: "doc_1", title: "t", writer, reviewer: null }
 
 test("a free seat shows the name of its owner", () => {
   const store = new Store()
-  store.applyLink({ ...link, seats: { writer: { taken: false }, reviewer: { taken: false } } })
+  store.applyLink({ ...link, seats: { writer: free, reviewer: free } })
   assert.deepEqual(store.state.occupancy.writer, { user: writer, since: null, here: false, away: false, waiting: 0 })
   assert.equal(store.state.occupancy.reviewer.user, null)
 })
@@ -36,9 +37,9 @@ test("a change is announced once, and only if something changed", () => {
 test("a peer that has left is not away", () => {
   const store = new Store()
   const seat = { taken: true, user: writer, since: "2026-11-21T02:00:00Z", waiting: 2 }
-  store.applyLink({ ...link, seats: { writer: seat, reviewer: { taken: false } } })
+  store.applyLink({ ...link, seats: { writer: seat, reviewer: free } })
   assert.equal(store.state.occupancy.writer.waiting, 2)
   store.changeOccupancy("writer", { away: true })
-  store.applyLink({ ...link, seats: { writer: { taken: false }, reviewer: { taken: false } } })
+  store.applyLink({ ...link, seats: { writer: free, reviewer: free } })
   assert.deepEqual(store.state.occupancy.writer, { user: writer, since: null, here: false, away: false, waiting: 0 })
 })

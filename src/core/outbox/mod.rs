@@ -65,6 +65,10 @@ impl Shared {
     fn is_closed(&self) -> bool {
         self.close.get().is_some()
     }
+
+    fn reason(&self) -> Option<Close> {
+        self.close.get().map(|(close, _until)| close.clone())
+    }
 }
 
 #[derive(Debug)]
@@ -123,6 +127,12 @@ impl Outbox {
     pub fn is_closed(&self) -> bool {
         self.shared.is_closed()
     }
+
+    /// Why the server closed the socket, also if the client has not read it.
+    #[must_use]
+    pub fn close_reason(&self) -> Option<Close> {
+        self.shared.reason()
+    }
 }
 
 impl OutboxReader {
@@ -132,10 +142,7 @@ impl OutboxReader {
         let queued = self.shared.queue.pop_unless(|| self.shared.is_closed()).await;
         match queued {
             Some(queued) if !self.gave_up() => self.take(queued),
-            Some(_) | None => {
-                let close = self.shared.close.get().map(|(close, _until)| close.clone());
-                Outgoing::Close(close.unwrap_or(Close::Left))
-            }
+            Some(_) | None => Outgoing::Close(self.shared.reason().unwrap_or(Close::Left)),
         }
     }
 

@@ -166,22 +166,27 @@ impl ConnectionTask {
     async fn supervise(mut self) {
         let (mut pause, mut failures) = (PAUSES.0, 0_u64);
         loop {
-            match self.open().await {
+            let lasted = match self.open().await {
                 Ok((connection, dead)) => {
                     tracing::info!(failures, "pub/sub is connected to Redis");
-                    (pause, failures) = (PAUSES.0, 0);
+                    failures = 0;
+                    let connected = Instant::now();
                     self.serve(connection, dead).await;
-                    // The pause limits reconnects to a Redis that accepts and then closes each
-                    // connection.
-                    sleep(jittered(pause)).await;
+                    connected.elapsed()
                 }
                 Err(error) => {
                     complain(&error, failures);
                     failures += 1;
-                    sleep(jittered(pause)).await;
-                    pause = (pause * 2).min(PAUSES.1);
+                    Duration::ZERO
                 }
+            };
+            // Redis may accept each connection and end it at once: its ACL permits no channel, or it has
+            // too many clients. Such a connection is an attempt that failed.
+            if PAUSES.1 <= lasted {
+                pause = PAUSES.0;
             }
+            sleep(jittered(pause)).await;
+            pause = (pause * 2).min(PAUSES.1);
         }
     }
 

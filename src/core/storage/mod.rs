@@ -49,6 +49,7 @@ pub mod progress;
 pub mod replies;
 pub mod review_changes;
 pub mod reviews;
+pub mod root;
 pub mod seats;
 pub mod sql;
 mod sqlite;

@@ -31,6 +31,8 @@ struct Entry {
     /// The host application's sign-in page, with `{return}` for the page's own address.
     sign_in_url: Option<String>,
     user: Option<MeBody>,
+    /// The end of the token, of a replaced cookie that of the new one.
+    expires_at: Option<DateTime<Utc>>,
 }
 
 /// `GET /api/auth`: needs no token, so that a page can offer a sign-in. It replaces a cookie as
@@ -46,10 +48,11 @@ pub(crate) async fn entry(
         guests: access.takes_guests(),
         sign_in_url: access.sign_in_url().map(str::to_owned),
         user: None,
+        expires_at: None,
     };
     let Ok(caller) = caller else { return Ok(Json(entry).into_response()) };
-    let (cookies, user) = present(&tokens, &origins, &sharing, &caller).await?;
-    entry.user = Some(user);
+    let (cookies, user, expires_at) = present(&tokens, &origins, &sharing, &caller).await?;
+    (entry.user, entry.expires_at) = (Some(user), Some(expires_at));
     Ok((cookies, Json(entry)).into_response())
 }
 
@@ -169,7 +172,7 @@ pub(crate) async fn me(
     State(sharing): State<Sharing>,
     caller: Caller,
 ) -> Result<Response, ApiError> {
-    let (cookies, user) = present(&tokens, &origins, &sharing, &caller).await?;
+    let (cookies, user, _end) = present(&tokens, &origins, &sharing, &caller).await?;
     Ok((cookies, Json(user)).into_response())
 }
 
@@ -178,18 +181,19 @@ async fn present(
     origins: &Origins,
     sharing: &Sharing,
     caller: &Caller,
-) -> Result<(SetCookies, MeBody), ApiError> {
+) -> Result<(SetCookies, MeBody, DateTime<Utc>), ApiError> {
     let (stored, guest_requests) = sharing.stored(caller.user()).await?;
-    let mut cookies = AppendHeaders(Vec::new());
+    let (mut cookies, mut end) = (AppendHeaders(Vec::new()), caller.identity.expires_at);
     if !caller.identity.is_guest() {
-        return Ok((cookies, MeBody { user: caller.user().clone(), guest_requests }));
+        return Ok((cookies, MeBody { user: caller.user().clone(), guest_requests }, end));
     }
     let is_old =
         is_past_its_half(&caller.identity, Utc::now()) || stored.name != caller.user().name;
     if caller.by == CredentialSource::Cookie && is_old {
-        cookies = cookie::of(&sign(tokens, &stored)?.token, origins, GUEST_TTL);
+        let Signed { token, expires_at } = sign(tokens, &stored)?;
+        (cookies, end) = (cookie::of(&token, origins, GUEST_TTL), expires_at);
     }
-    Ok((cookies, MeBody { user: stored, guest_requests }))
+    Ok((cookies, MeBody { user: stored, guest_requests }, end))
 }
 
 /// `PATCH /api/me`: whether the user takes requests of guests, and a guest's corrected name. Users of a

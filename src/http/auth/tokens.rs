@@ -1,7 +1,8 @@
-//! Access tokens: JWTs signed with the local secret, by HS256 only.
+//! Access tokens: JWTs signed with the local secret, by HS256 only. A token that names another algorithm
+//! is one of the host's provider ([`host_keys`](crate::http::auth::host_keys)), if the settings name one.
 //!
 //! The server fixes the algorithm, not the token: it rejects a header that names another algorithm
-//! before it uses the key, and there is only one key. All claims except `admin` are required; `admin`
+//! before it uses a key, and all keys are for this one. All claims except `admin` are required; `admin`
 //! defaults to false. Each claim must have its own JSON type: the server rejects a number written as
 //! text and substitutes no default.
 
@@ -11,7 +12,6 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
-use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode,
 };
@@ -21,33 +21,15 @@ use serde_json::{Map, Value};
 use crate::domain::ids::{TokenId, UserId};
 use crate::domain::line::Line;
 use crate::domain::user::User;
+use crate::http::auth::host_keys::HostKeys;
+use crate::http::auth::identity::{cause, seconds};
+
+pub(crate) use crate::http::auth::identity::KEYS_UNAVAILABLE;
+pub use crate::http::auth::identity::{GUEST_TTL, Identity, TokenRefused};
 
 const ISSUER: &str = "galley";
-/// Lifetime of a guest's token. The guest's documents depend on it, so the server renews the token of an
-/// active page.
-pub const GUEST_TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Maximum length of a token in bytes; Galley's own have about 350.
 const TOKEN_BYTES_MAX: usize = 4_096;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    pub user: User,
-    /// Whether the token grants access to `/api/admin`.
-    pub is_admin: bool,
-    pub issued_at: DateTime<Utc>,
-    /// A websocket ends with it.
-    pub expires_at: DateTime<Utc>,
-}
-
-impl Identity {
-    /// Whether Galley signed the token for a guest. A token of an administrator or of a host application
-    /// has another id or another lifetime.
-    #[must_use]
-    pub fn is_guest(&self) -> bool {
-        let life = self.expires_at - self.issued_at;
-        !self.is_admin && self.user.id.is_generated() && life.to_std() == Ok(GUEST_TTL)
-    }
-}
 
 #[derive(Clone, Debug)]
 pub struct Signed {
@@ -56,19 +38,23 @@ pub struct Signed {
     pub expires_at: DateTime<Utc>,
 }
 
-/// The token is not valid. The cause names the part at fault (`signature`, `claim iss`) and no value. It
-/// shows an integrator what to correct, and gives an attacker no knowledge beyond a signer's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the token is not valid: {0}")]
-pub struct TokenRefused(pub &'static str);
-
 #[derive(Clone)]
-pub struct Tokens(Arc<Keys>);
+pub struct Tokens {
+    own: Arc<OwnKeys>,
+    of_provider: Option<HostKeys>,
+}
 
-struct Keys {
+struct OwnKeys {
+    /// The first one signs.
+    keys: Vec<OwnKey>,
+    rules: Validation,
+}
+
+struct OwnKey {
+    /// None: the server has no other secret.
+    id: Option<String>,
     sign: EncodingKey,
     verify: DecodingKey,
-    rules: Validation,
 }
 
 /// The claims. All are required but `admin`, which only an administrator's token has.
@@ -85,18 +71,33 @@ struct Claims {
 }
 
 impl Tokens {
+    /// Signs and verifies by one secret.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
+        Self::of([(None, secret)])
+    }
+
+    /// The first of the secrets signs, and all verify. Each has an id, which a token may name.
+    #[must_use]
+    pub fn of<'a>(secrets: impl IntoIterator<Item = (Option<String>, &'a [u8])>) -> Self {
         let mut rules = Validation::new(Algorithm::HS256);
         rules.leeway = 0;
         rules.validate_nbf = true;
         rules.set_required_spec_claims(&["exp", "iss", "sub"]);
         rules.set_issuer(&[ISSUER]);
-        Self(Arc::new(Keys {
+        let key = |(id, secret)| OwnKey {
+            id,
             sign: EncodingKey::from_secret(secret),
             verify: DecodingKey::from_secret(secret),
-            rules,
-        }))
+        };
+        let keys = secrets.into_iter().map(key).collect();
+        Self { own: Arc::new(OwnKeys { keys, rules }), of_provider: None }
+    }
+
+    /// Also accepts the tokens of a provider.
+    #[must_use]
+    pub fn with_provider(self, of_provider: Option<HostKeys>) -> Self {
+        Self { of_provider, ..self }
     }
 
     /// Fails when the end exceeds the calendar's range, or when signing fails.
@@ -120,7 +121,9 @@ impl Tokens {
             jti: TokenId::generate().to_string(),
             admin: is_admin,
         };
-        let token = encode(&Header::new(Algorithm::HS256), &claims, &self.0.sign);
+        let OwnKey { id, sign, .. } = self.own.keys.first().ok_or(TokenRefused("signature"))?;
+        let header = Header { kid: id.clone(), ..Header::new(Algorithm::HS256) };
+        let token = encode(&header, &claims, sign);
         let token = token.map_err(|_unsignable| TokenRefused("signature"))?;
         Ok(Signed { token, expires_at: seconds(claims.exp, "claim exp")? })
     }
@@ -133,8 +136,14 @@ impl Tokens {
         if demands_more(token) {
             return Err(TokenRefused("header crit"));
         }
-        let claims = decode::<Claims>(token, &self.0.verify, &self.0.rules);
-        let claims = claims.map_err(|error| TokenRefused(cause(&error, token)))?.claims;
+        let header = decode_header(token);
+        let header = header.map_err(|error| TokenRefused(cause(&error, token)))?;
+        if let Some(keys) = &self.of_provider
+            && header.alg != Algorithm::HS256
+        {
+            return keys.verify(token, &header);
+        }
+        let claims = self.own.claims(token, header.kid.as_deref())?;
         if claims.jti.is_empty() {
             return Err(TokenRefused("claim jti"));
         }
@@ -153,47 +162,21 @@ impl Tokens {
     }
 }
 
-/// Names the part of the token that the library rejects.
-fn cause(error: &Error, token: &str) -> &'static str {
-    match error.kind() {
-        ErrorKind::InvalidSignature => "signature",
-        ErrorKind::InvalidAlgorithm
-        | ErrorKind::InvalidAlgorithmName
-        | ErrorKind::UnsupportedAlgorithm => "header alg",
-        ErrorKind::ExpiredSignature => "claim exp",
-        ErrorKind::ImmatureSignature => "claim nbf",
-        ErrorKind::InvalidIssuer => "claim iss",
-        ErrorKind::InvalidAudience => "claim aud",
-        ErrorKind::InvalidSubject => "claim sub",
-        ErrorKind::Json(_)
-        | ErrorKind::MissingRequiredClaim(_)
-        | ErrorKind::InvalidClaimFormat(_) => claim_at_fault(token),
-        // The enum belongs to the library and may grow.
-        _ => "form",
-    }
-}
-
-/// Names the first claim that is missing or has another type. The library reads the header first, then
-/// the signature, then the claims, and its error names no claim.
-fn claim_at_fault(token: &str) -> &'static str {
-    if decode_header(token).is_err() {
-        return "header";
-    }
-    let claims = token.split('.').nth(1).unwrap_or_default();
-    let claims = URL_SAFE_NO_PAD.decode(claims).unwrap_or_default();
-    let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(&claims) else { return "claims" };
-    let is = |name: &str, check: fn(&Value) -> bool| claims.get(name).is_some_and(check);
-    let is_id = |value: &Value| value.as_str().is_some_and(|id| id.parse::<UserId>().is_ok());
-    match () {
-        () if !is("iss", Value::is_string) => "claim iss",
-        () if !is("sub", is_id) => "claim sub",
-        () if !is("name", Value::is_string) => "claim name",
-        () if !is("iat", Value::is_i64) => "claim iat",
-        () if !is("exp", Value::is_i64) => "claim exp",
-        () if !is("jti", Value::is_string) => "claim jti",
-        () if claims.get("admin").is_some_and(|admin| !admin.is_boolean()) => "claim admin",
-        () if claims.get("nbf").is_some_and(|nbf| !nbf.is_number()) => "claim nbf",
-        () => "claims",
+impl OwnKeys {
+    fn claims(&self, token: &str, id: Option<&str>) -> Result<Claims, TokenRefused> {
+        let is_named = |key: &&OwnKey| id.is_none() || key.id.is_none() || key.id.as_deref() == id;
+        let mut refused = TokenRefused("header kid");
+        for OwnKey { verify, .. } in self.keys.iter().filter(is_named) {
+            match decode::<Claims>(token, verify, &self.rules) {
+                Ok(found) => return Ok(found.claims),
+                Err(error) => refused = TokenRefused(cause(&error, token)),
+            }
+            // Another secret may have signed it.
+            if refused != TokenRefused("signature") {
+                break;
+            }
+        }
+        Err(refused)
     }
 }
 
@@ -205,10 +188,6 @@ fn demands_more(token: &str) -> bool {
     // `"crit": null` is no list of names, and therefore as invalid as an unknown extension.
     serde_json::from_slice::<Map<String, Value>>(&header)
         .is_ok_and(|header| header.contains_key("crit"))
-}
-
-fn seconds(timestamp: i64, claim: &'static str) -> Result<DateTime<Utc>, TokenRefused> {
-    DateTime::from_timestamp(timestamp, 0).ok_or(TokenRefused(claim))
 }
 
 #[cfg(test)]

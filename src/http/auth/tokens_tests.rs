@@ -59,6 +59,32 @@ fn a_token_names_the_user_it_was_signed_for() {
 }
 
 #[test]
+fn the_first_secret_signs_and_all_of_them_verify() {
+    let secrets = |names: &[&str]| {
+        let named = |name: &&str| (Some((*name).to_owned()), format!("{name}{name}{name}"));
+        let named: Vec<_> = names.iter().map(named).collect();
+        Tokens::of(named.iter().map(|(id, secret)| (id.clone(), secret.as_bytes())))
+    };
+    let (former, both, present) =
+        (secrets(&["former"]), secrets(&["present", "former"]), secrets(&["present"]));
+    let sign =
+        |tokens: &Tokens| tokens.sign(&kim(), false, hour(), Utc::now()).expect("signed").token;
+    let cause = |tokens: &Tokens, token: &str| tokens.verify(token).err().map(|refused| refused.0);
+    let [old, new] = [&former, &both].map(sign);
+    assert_eq!(decode_header(&new).expect("a header").kid.as_deref(), Some("present"));
+    assert_eq!([cause(&both, &old), cause(&both, &new), cause(&present, &new)], [None; 3]);
+    assert_eq!(cause(&present, &old), Some("header kid"));
+    // Without a name each secret is tried, and a token is not valid under the name of another one.
+    let unnamed = forge(&hs256(), &good(), b"formerformerformer");
+    assert_eq!((cause(&both, &unnamed), cause(&present, &unnamed)), (None, Some("signature")));
+    let named = json!({ "alg": "HS256", "kid": "present" });
+    let named = forge(&named, &good(), b"formerformerformer");
+    assert_eq!(cause(&both, &named), Some("signature"));
+    let expired = with(|claims| drop(claims.insert("exp".to_owned(), json!(0))));
+    assert_eq!(cause(&Tokens::new(SECRET), &expired), Some("claim exp"));
+}
+
+#[test]
 fn a_token_signed_with_another_secret_is_refused() {
     assert!(is_refused(&forge(&hs256(), &good(), b"another secret of enough length.")));
 }

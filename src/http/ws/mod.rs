@@ -6,6 +6,7 @@
 pub(super) mod inbound;
 mod params;
 mod socket;
+mod term;
 mod waiting;
 
 use std::collections::HashMap;
@@ -21,14 +22,12 @@ use axum::http::header::ORIGIN;
 use axum::http::{Extensions, HeaderMap};
 use axum::response::Response;
 use bytes::Bytes;
-use chrono::Utc;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::Instrument as _;
 
 use crate::domain::seat::Seat;
 use crate::http::HttpState;
 use crate::http::auth::credential::{Credential, CredentialSource};
-use crate::http::auth::tokens::Identity;
 use crate::http::byte_budget::Payer;
 use crate::http::error::ApiError;
 use crate::http::extract::Path;
@@ -41,6 +40,7 @@ use crate::http::tarpit::Tarpit;
 use crate::http::ws::inbound::Inbound;
 use crate::http::ws::params::{PROTOCOL, identify, offered_tokens, seat_request};
 use crate::http::ws::socket::{Socket, TOO_MANY_BYTES, fault_of, message};
+use crate::http::ws::term::Term;
 use crate::http::ws::waiting::{EarlyMessages, UnseatedSocket};
 use crate::outbox::OutboxReader;
 use crate::outbox::close::Close;
@@ -48,6 +48,7 @@ use crate::seats::SeatService;
 use crate::seats::claim::SeatRequest;
 use crate::seats::handle::{SeatHandle, SocketEnd, TOO_MANY_MESSAGES};
 use crate::storage::trace;
+use crate::yjs::protocol;
 
 /// Bytes of messages that the server stores for a waiter before the grant. A waiting client sends
 /// one sync request and cursors; the server requests its edits after the grant.
@@ -66,8 +67,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// A stock client reconnects a tenth of a second after a close, so the server delays it.
 const TOO_MANY_JOINS: Close = Close::TooMuch("too-many-joins");
 const JOIN_DELAY: Duration = Duration::from_secs(1);
-/// The close of a socket that outlives its token, as waiter or holder.
-const TOKEN_EXPIRED: Close = Close::Unauthenticated("token-expired");
 
 pub(crate) struct From {
     peer: Peer,
@@ -156,15 +155,15 @@ pub(crate) fn open(
         }
         let store_budget = state.guest_budgets.budget_of(&identity, peer);
         let request = SeatRequest { store_budget, ..seat_request(&identity, link, role, &query)? };
-        Ok((request, identity))
+        Ok((request, Term::of(tokens, &identity)))
     });
     let document_bytes = seats.limits().document_bytes;
     let admission = match claim {
         _ if !may_join => Err((TOO_MANY_JOINS, JOIN_DELAY)),
-        Ok((request, identity)) => {
+        Ok((request, term)) => {
             let (seats, tarpit) = (seats.clone(), tarpit.clone());
             let early = EarlyMessages::new(budget.open(payer));
-            Ok(Box::new(Admission { seats, request, identity, tarpit, early }))
+            Ok(Box::new(Admission { seats, request, term, tarpit, early }))
         }
         Err(close) => Err((close, Duration::ZERO)),
     };
@@ -183,7 +182,7 @@ pub(crate) fn open(
 struct Admission {
     seats: SeatService,
     request: SeatRequest,
-    identity: Identity,
+    term: Term,
     tarpit: Tarpit,
     early: EarlyMessages,
 }
@@ -193,7 +192,7 @@ struct SeatedSocket {
     /// The messages that the client sent before the grant.
     early: Vec<Bytes>,
     outbox: OutboxReader,
-    valid_until: Instant,
+    term: Term,
 }
 
 /// The futures of the claim and of the end are boxed: they are larger than that of the session, which
@@ -225,7 +224,7 @@ impl Socket {
         log: &mut SocketLog,
         admission: Result<Box<Admission>, (Close, Duration)>,
     ) -> Option<Box<SeatedSocket>> {
-        let Admission { seats, request, identity, tarpit, early } = match admission {
+        let Admission { seats, request, mut term, tarpit, early } = match admission {
             Ok(admission) => *admission,
             Err((close, delay)) => {
                 log.refused(&close, None);
@@ -239,14 +238,12 @@ impl Socket {
         let gone = request.gone.clone();
         let arriving = request.arriving.clone();
         let (outbox, mut queue) = seats.outbox();
-        let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
-        let valid_until = Instant::now() + valid_for;
         let silence_max = seats.terms().client_timeout;
         let payer = (seats.clone(), user.clone());
-        let unseated =
-            UnseatedSocket { arriving: arriving.clone(), silence_max, valid_until, payer };
+        let unseated = UnseatedSocket { arriving: arriving.clone(), silence_max, payer };
         let claim = seats.acquire_seat(request, outbox);
-        let (seated, mut early) = self.wait_for(claim, &mut queue, &gone, unseated, early).await;
+        let waiting = self.wait_for(claim, &mut queue, &gone, unseated, early, &mut term);
+        let (seated, mut early) = waiting.await;
         let seated = match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
             Ok(seated) => seated,
             Err(close) => {
@@ -283,12 +280,7 @@ impl Socket {
             self.linger().await;
             return None;
         }
-        Some(Box::new(SeatedSocket {
-            seated,
-            early: early.take_messages(),
-            outbox: queue,
-            valid_until,
-        }))
+        Some(Box::new(SeatedSocket { seated, early: early.take_messages(), outbox: queue, term }))
     }
 
     async fn refuse(&mut self, close: Close, delay: Duration) {
@@ -299,20 +291,18 @@ impl Socket {
 
     /// Carries messages both ways until one side ends or the token expires.
     async fn run(&mut self, seated_socket: &mut SeatedSocket) -> SocketEnd {
-        let SeatedSocket { seated, early, outbox, valid_until } = seated_socket;
+        let SeatedSocket { seated, early, outbox, term } = seated_socket;
         let early = std::mem::take(early);
         // The token expired at the moment of the grant.
-        if *valid_until <= Instant::now() {
-            self.close(&TOKEN_EXPIRED).await;
-            return SocketEnd::Closed(TOKEN_EXPIRED);
-        }
-        let received = early.iter().try_for_each(|message| seated.receive(message));
-        if let Err(close) = received {
+        let is_over = term.ends_at() <= Instant::now();
+        let begun = if is_over { term.end() } else { Ok(()) };
+        let receive = |()| early.iter().try_for_each(|message| seated.receive(message));
+        if let Err(close) = begun.and_then(receive) {
             self.close(&close).await;
             return SocketEnd::Closed(close);
         }
         // One timer for the socket's life instead of one per message.
-        let mut token_expired = pin!(sleep_until(*valid_until));
+        let mut token_expired = pin!(sleep_until(term.ends_at()));
         // Boxed: a socket hardly ever pauses, and would reserve room for it.
         let mut pause = None;
         loop {
@@ -330,7 +320,11 @@ impl Socket {
                     pause = None;
                     continue;
                 }
-                incoming = self.recv(), if pause.is_none() => match take(seated, incoming) {
+                incoming = self.recv(), if pause.is_none() => match take(seated, term, incoming) {
+                    Received::Renewed => {
+                        token_expired.as_mut().reset(term.ends_at());
+                        continue;
+                    }
                     Received::More => {
                         pause = seated.pause(PAUSE_MAX);
                         continue;
@@ -338,7 +332,13 @@ impl Socket {
                     Received::End(ending) => return ending,
                     Received::Close(close) => close,
                 },
-                () = &mut token_expired => TOKEN_EXPIRED,
+                () = &mut token_expired => match term.end() {
+                    Ok(()) => {
+                        token_expired.as_mut().reset(term.ends_at());
+                        continue;
+                    }
+                    Err(close) => close,
+                },
             };
             self.close(&close).await;
             return SocketEnd::Closed(close);
@@ -349,6 +349,8 @@ impl Socket {
 /// The effect of an incoming message on the socket.
 enum Received {
     More,
+    /// The socket has a new end.
+    Renewed,
     Close(Close),
     End(SocketEnd),
 }
@@ -359,12 +361,22 @@ impl Received {
     }
 }
 
-fn take(seated: &SeatHandle, incoming: Option<Result<Message, axum::Error>>) -> Received {
+fn take(
+    seated: &SeatHandle,
+    term: &mut Term,
+    incoming: Option<Result<Message, axum::Error>>,
+) -> Received {
     match incoming {
         Some(Ok(message)) => {
             seated.heard();
             match message {
-                Message::Binary(message) => Received::of(seated.receive(&message)),
+                Message::Binary(message) => match protocol::renewal(&message) {
+                    Some(token) => {
+                        let renewed = seated.count_message().and_then(|()| term.renew(token));
+                        renewed.map_or_else(Received::Close, |()| Received::Renewed)
+                    }
+                    None => Received::of(seated.receive(&message)),
+                },
                 Message::Text(_) => Received::Close(Close::Malformed("text-frame")),
                 Message::Pong(number) => {
                     seated.answered(&number);

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::seat::Role;
 use crate::http::auth::credential::Credential;
-use crate::http::auth::tokens::{Identity, TokenRefused, Tokens};
+use crate::http::auth::tokens::{Identity, KEYS_UNAVAILABLE, TokenRefused, Tokens};
 use crate::outbox::close::Close;
 use crate::seats::claim::SeatRequest;
 use crate::seats::joining::Arriving;
@@ -20,6 +20,7 @@ pub(super) const PROTOCOL: &str = "galley";
 /// The prefix of a token that a client offers as a further subprotocol: no proxy logs that header, and
 /// each logs the query.
 const TOKEN_PROTOCOL: &str = "galley.token.";
+pub(super) const TOKEN_NOT_VALID: Close = Close::Unauthenticated("token-not-valid");
 /// Maximum `wait` in seconds.
 const WAIT_MAX: u16 = 300;
 
@@ -40,9 +41,9 @@ pub(super) fn identify(
     query: &HashMap<String, String>,
     log: impl FnOnce(&'static str),
 ) -> Result<Identity, Close> {
-    let refuse = |TokenRefused(cause)| {
-        log(cause);
-        Close::Unauthenticated("token-not-valid")
+    let refuse = |refused: TokenRefused| {
+        log(refused.0);
+        close_of(refused)
     };
     if let Some(token) = query.get("token") {
         return tokens.verify(token).map_err(refuse);
@@ -51,6 +52,14 @@ pub(super) fn identify(
         Credential::Person { identity, .. } => Ok(identity),
         Credential::Refused { cause, .. } => Err(refuse(cause)),
         Credential::Nothing | Credential::AdminToken => Err(Close::Unauthenticated("no-token")),
+    }
+}
+
+/// The close for a refused token. A client repeats the attempt if the server has no keys now.
+pub(super) fn close_of(refused: TokenRefused) -> Close {
+    match refused {
+        KEYS_UNAVAILABLE => Close::Unavailable("keys"),
+        TokenRefused(_) => TOKEN_NOT_VALID,
     }
 }
 

@@ -17,13 +17,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::UserId;
 use crate::http::byte_budget::Charge;
+use crate::http::ws::EARLY_BYTES_MAX;
 use crate::http::ws::socket::{Socket, fault_of, message};
-use crate::http::ws::{EARLY_BYTES_MAX, TOKEN_EXPIRED};
+use crate::http::ws::term::Term;
 use crate::outbox::close::Close;
 use crate::outbox::{OutboxReader, Outgoing};
 use crate::seats::SeatService;
 use crate::seats::handle::{SeatHandle, TOO_MANY_MESSAGES};
 use crate::seats::joining::{Arriving, is_question, is_step_1};
+use crate::yjs::protocol;
 
 /// Maximum of stored messages. A waiting client sends one step 1 and moves a cursor.
 const EARLY_MESSAGES_MAX: usize = 64;
@@ -34,7 +36,6 @@ pub(super) struct UnseatedSocket {
     pub(super) arriving: Arriving,
     /// A longer silence ends the socket.
     pub(super) silence_max: Duration,
-    pub(super) valid_until: Instant,
     /// The service and the user to whom it charges each message, ping and pong.
     pub(super) payer: (SeatService, UserId),
 }
@@ -103,9 +104,10 @@ impl Socket {
         gone: &CancellationToken,
         unseated: UnseatedSocket,
         mut early: EarlyMessages,
+        term: &mut Term,
     ) -> (Result<SeatHandle, Close>, EarlyMessages) {
         let mut claim = pin!(claim);
-        let mut token_expired = pin!(sleep_until(unseated.valid_until));
+        let mut token_expired = pin!(sleep_until(term.ends_at()));
         let mut heard_at = Instant::now();
         let mut look_after = interval(LOOK_AFTER_EVERY);
         look_after.reset();
@@ -115,8 +117,9 @@ impl Socket {
                 biased;
                 seated = &mut claim => return (seated, early),
                 () = &mut token_expired, if is_there => {
-                    early.close = Some(TOKEN_EXPIRED);
-                    false
+                    early.close = term.end().err();
+                    token_expired.as_mut().reset(term.ends_at());
+                    true
                 }
                 outgoing = outbox.next(), if is_there => {
                     self.pass_on(outgoing, outbox, &mut early).await
@@ -124,8 +127,12 @@ impl Socket {
                 incoming = self.recv(), if is_there => {
                     heard_at = Instant::now();
                     early.is_over |= self.inbound.has_skipped();
-                    match early.take(incoming, &unseated) {
+                    match early.take(incoming, &unseated, term) {
                         Took::Continue => true,
+                        Took::Renewed => {
+                            token_expired.as_mut().reset(term.ends_at());
+                            true
+                        }
                         // The client (the page, after the computer slept) checks the connection. Without
                         // an answer it would reconnect, and join the wait queue at its end.
                         Took::Question => {
@@ -165,6 +172,8 @@ impl Socket {
 enum Took {
     /// The message was stored, or needs no action.
     Continue,
+    /// The socket has a new end.
+    Renewed,
     /// The client queries the presence of others, which is empty before the grant.
     Question,
     End,
@@ -175,6 +184,7 @@ impl EarlyMessages {
         &mut self,
         incoming: Option<Result<Message, axum::Error>>,
         UnseatedSocket { arriving, payer: (seats, user), .. }: &UnseatedSocket,
+        term: &mut Term,
     ) -> Took {
         if matches!(incoming, Some(Ok(_))) {
             arriving.heard();
@@ -187,6 +197,10 @@ impl EarlyMessages {
             Some(Ok(Message::Binary(message))) => {
                 if is_question(&message) {
                     return Took::Question;
+                }
+                if let Some(token) = protocol::renewal(&message) {
+                    self.close = term.renew(token).err();
+                    return Took::Renewed;
                 }
                 self.push(&message);
             }
@@ -214,7 +228,6 @@ mod tests {
     use super::*;
     use crate::http::byte_budget::{BudgetLimits, ByteBudget, Payer};
     use crate::http::peer::Peer;
-    use crate::yjs::protocol;
 
     /// A waiter that repeated its step 1 was charged for each of them.
     #[test]

@@ -45,7 +45,7 @@ export function jobSentence({ running, next_at: next, estimate_ms: estimate }: J
   const now = running === null
     ? t("admin.jobs.next", { time: clock(new Date(next), { seconds: true }) })
     : t("admin.jobs.running", { node: running.node, time: clock(new Date(running.since), { seconds: true }) })
-  return estimate === null ? now : `${now} ${t("admin.jobs.estimate", { long: seconds(estimate) })}`
+  return `${now} ${t("admin.jobs.estimate", { long: seconds(estimate) })}`
 }
 
 /** A state as a shape beside its word: what is wrong has a colour, too. */
@@ -120,7 +120,7 @@ function runRow(runs: JobRun[]) {
   const duration = end === null ? "–" : seconds(Date.parse(end) - Date.parse(start))
   const first = runs.at(-1)?.started_at ?? start
   const times = 1 < runs.length ? `${number(runs.length)} × ` : ""
-  const shown = OUTCOMES.includes(outcome) ? t(`admin.jobs.outcome.${outcome as "done"}`) : outcome
+  const shown = OUTCOMES.includes(outcome) ? t(`admin.jobs.outcome.${outcome}`) : outcome
   return el(
     "tr",
     {},

@@ -63,7 +63,7 @@ function nameOf({ user }: HeldSeat) {
 
 /** The title of the document; a link that is gone has none. */
 function titleOf({ title }: HeldSeat) {
-  return title === null || title === undefined ? "–" : title || t("start.untitled")
+  return title === null ? "–" : title || t("start.untitled")
 }
 
 /** The identity of a held seat: its lock and its session. */
@@ -350,7 +350,7 @@ class AdminPage {
     return confirmed
   }
 
-  async #act(act: () => Promise<void>, done: string, gone: string) {
+  async #act(act: () => Promise<unknown>, done: string, gone: string) {
     try {
       await act()
       showToast(done)

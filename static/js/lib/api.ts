@@ -6,68 +6,55 @@
  */
 
 import type { Setting } from "../sections/sections.ts"
+import type { components, paths } from "./openapi.d.ts"
 import { measureBy } from "./server_clock.ts"
 
-export type User = { id: string, name: string }
-/** Whether the user takes requests of guests. */
-type Me = User & { guest_requests: boolean }
-/** How a user without a sign-in gets one. */
-export type Entry = { guests: boolean, sign_in_url: string | null, user: Me | null }
-export type Document = { id: string, title: string, owner: User, created_at: string, updated_at: string,
-  characters: number }
-export type BinnedDocument = Document & { deleted_at: string, purge_at: string }
-/** Of a document in the bin. */
+export type Schemas = components["schemas"]
+export type User = Schemas["User"]
+export type Entry = Schemas["Entry"]
+export type Document = Schemas["Document"]
+export type BinnedDocument = Document & Required<Pick<Document, "deleted_at" | "purge_at">>
+/** Of a document in the bin, in a problem. */
 export type Deletion = { by: User, at: string, purge_at: string }
-export type Role = "writer" | "reviewer"
-/** `taken`: `null` while the server cannot tell. */
-type SeatView = { taken: boolean | null, user?: User | null, since?: string | null, waiting?: number }
-export type Turn = { role: Role, since: string, by: User }
-export type Link = { id: string, document_id: string, title: string, writer: User, reviewer: User | null,
-  invite?: { token: string, url: string } | null, seats?: Record<Role, SeatView>, seen?: number,
-  reviews?: { open: number, unread: number, total: number }, turn?: Turn | null,
-  reviewer_since?: string | null, invited_at?: string, attempts?: Attempt[] }
-/** A user with a valid invite whom the link refused. */
-type Attempt = { user: User, at: string }
-/** A link as a visitor with its invite sees it. */
-export type Preview = { title: string, writer: { name: string }, free: boolean, yours: boolean }
-/** A code for another device. */
-export type Transfer = { code: string, url: string, expires_at: string }
-export type AnchorState = "exact" | "edited" | "moved" | "orphaned"
-/** `relative`: positions of Yjs. */
-export type Anchor = { state: AnchorState, start: number, end: number, quote: string, prefix: string,
-  suffix: string, relative?: { start: string, end: string } }
-export type Reply = { id: string, author: User, body: string, created_at: string, edited_at?: string | null }
-type Status = "open" | "accepted" | "rejected" | "resolved"
-/** A place of a suggestion; a gap has an empty quote. */
-export type Part = { anchor: Anchor, text: string }
-export type Review = { id: string, share_link_id: string, author: User, anchor: Anchor | null, body: string,
-  suggestion: string | null, parts: Part[], origin: "form" | "typed" | "api", outcome: "withdrawn" | "fulfilled" | null, status: Status, version: number, replies: Reply[],
-  decision?: { id: string, by: User, at: string, undo_until: string } | null,
-  change?: number, changed_by?: string | null, created_at: string, updated_at: string }
-export type Verdict = "accept" | "reject"
-export type DecisionMade = { id: string | null, decision: Verdict, done: string[],
-  skipped: { id: string, reason: string }[], undo_until: string | null }
-type VersionKind = "pause" | "seat" | "decision" | "named" | "restore"
-export type Version = { id: string, number: number, kind: VersionKind, label: string | null, authors: User[],
-  restored_from: number | null, characters: number, created_at: string }
-export type Segment = { op: "equal" | "insert" | "delete", text: string }
-type Difference = { from: string, to: string, segments: Segment[] }
-export type HeldSeat = { lock_key: string, share_link_id: string, title?: string | null, role: Role, session_id: string | null,
-  user: User | null, node: string | null, since: string | null, fence: number | null,
-  ttl_ms: number | null, last_seen: string | null,
-  state: "claiming" | "held" | "uncertain" | "away" | "ended" }
-export type SeatDetails = HeldSeat & { why: string, told_by: "this-server" | "its-server" | "redis", as_of: string,
-  last_heard: string | null, last_active: string | null, last_edit: string | null,
-  last_renewal: string | null, trusted_until: string | null, kept_until: string | null,
-  grace_until: string | null, idle_release_at: string | null, waiting: number,
-  line: { position: number, user: User, since: string, node: string }[] }
-type HeldLock = { class: string, name: string, lock_key: string, node: string | null,
-  age_ms: number | null, ttl_ms: number | null, waiting: number, user: User | null }
-export type LockClass = { class: string, held: number, waiting: number, oldest_age_ms: number | null }
-export type LockAlarm = { class: string, alarm: "failures" | "wait" | "hold", since: string, measured: number,
-  limit: number }
-export type LockList = { classes: LockClass[], locks: HeldLock[], alarms: LockAlarm[], node: string,
-  next_cursor: string | null }
+export type Role = Schemas["Role"]
+export type Turn = Schemas["Turn"]
+/** Some answers have the invite, and others the seats. */
+export type Link = Omit<Schemas["ShareLink"], "reviews" | "seats" | "seen" | "turn"> & Partial<Schemas["ShareLink"]> & { invite?: Schemas["ShareLinkWithInvite"]["invite"] | null }
+export type Preview = Schemas["InvitePreview"]
+export type Transfer = Schemas["TransferCode"]
+export type Anchor = Schemas["Anchor"]
+export type AnchorState = Anchor["state"]
+export type Reply = Schemas["Reply"]
+export type Part = Schemas["Part"]
+export type Review = Schemas["Review"]
+export type DecisionMade = Schemas["DecisionMade"]
+export type Verdict = DecisionMade["decision"]
+export type Version = Schemas["Version"]
+export type Segment = Schemas["Difference"]["segments"][number]
+export type HeldSeat = Schemas["HeldSeat"]
+export type SeatDetails = Schemas["SessionDetails"]
+export type LockList = Schemas["LockList"]
+export type LockClass = LockList["classes"][number]
+export type LockAlarm = LockList["alarms"][number]
+
+type Method = "DELETE" | "GET" | "PATCH" | "POST" | "PUT"
+/** The addresses that have a method. */
+type AddressOf<M extends Method> = { [A in keyof paths]: paths[A] extends { [m in Lowercase<M>]: unknown } ? A : never }[keyof paths]
+type Operation<M extends Method, A extends keyof paths> = paths[A] extends { [m in Lowercase<M>]: infer O } ? O : never
+type Content<T> = T extends { content: { "application/json": infer J } } ? J : null
+type Answer<O> = O extends { responses: infer R } ? { [S in keyof R]: Content<R[S]> }[keyof R] : never
+/** `keepalive`: the request outlives the page. */
+type Options = { version?: number, bearer?: string, signal?: AbortSignal | undefined, keepalive?: boolean, read?: (response: Response) => void }
+/** All that the operation takes: names in the address, the query, the body. */
+type Given<O> = Options &
+  (O extends { parameters: { path: infer T } } ? { path: T } : { path?: undefined }) &
+  (O extends { parameters: { query?: infer T extends object } } ? { query?: T } : { query?: undefined }) &
+  (O extends { requestBody: { content: { "application/json": infer T } } } ? { body: T } : O extends { requestBody?: { content: { "application/json": infer T } } } ? { body?: T } : { body?: undefined })
+/** The same of any operation. */
+type Loose = Options & { path?: Record<string, string>, query?: Query, body?: unknown }
+type Query = Record<string, string | number | boolean | undefined>
+/** Optional if the operation needs nothing. */
+type Rest<T> = {} extends T ? [given?: T] : [given: T]
 
 /** The server rejected the request, or did not reply (`status` 0, name `offline`). */
 export class Problem extends Error {
@@ -102,12 +89,13 @@ export class Problem extends Error {
   }
 }
 
-/** `keepalive`: the request outlives the page. */
-type Sent = { body?: unknown, version?: number, bearer?: string, signal?: AbortSignal, keepalive?: boolean,
-  read?: (response: Response) => void }
-
 /** @returns the JSON of the answer, `null` when it has none */
-export async function call(method: string, path: string, { body, version, bearer, signal, keepalive = false, read }: Sent = {}): Promise<any> {
+export async function call<M extends Method, A extends AddressOf<M>>(
+  method: M,
+  address: A,
+  ...[given]: Rest<Given<Operation<M, A>>>
+): Promise<Answer<Operation<M, A>>> {
+  const { path, query, body, version, bearer, signal, keepalive = false, read } = (given ?? {}) as Loose
   const headers = new Headers({ accept: "application/json" })
   if (body !== undefined) headers.set("content-type", "application/json")
   if (version !== undefined) headers.set("if-match", `"${version}"`)
@@ -117,7 +105,7 @@ export async function call(method: string, path: string, { body, version, bearer
   const sent = performance.now()
   let response
   try {
-    response = await fetch(path, { ...init, ...payload })
+    response = await fetch(addressOf(address, path, query), { ...init, ...payload })
   } catch (error) {
     if (signal?.aborted) throw error
     throw new Problem(0, "offline")
@@ -131,6 +119,13 @@ export async function call(method: string, path: string, { body, version, bearer
   throw Object.assign(problem, { id: String(json?.id ?? ""), state: String(json?.state ?? ""), field: String(json?.field ?? ""), retryAfter })
 }
 
+/** The address with its names filled in. A name or a query without a value is left out. */
+function addressOf(address: string, path: Record<string, string> = {}, query: Query = {}) {
+  const filled = address.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name] ?? ""))
+  const pairs = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : `${name}=${encodeURIComponent(value)}`))
+  return pairs.length === 0 ? filled : `${filled}?${pairs.join("&")}`
+}
+
 /** The problem that an answer carries. @param json the body, `null` if it is none */
 export function problemIn(status: number, json: any) {
   const name = String(json?.type ?? "").replace(/^.*\/problems\//, "")
@@ -138,13 +133,17 @@ export function problemIn(status: number, json: any) {
   return Object.assign(problem, { encoding: String(json?.encoding ?? "") })
 }
 
+/** The addresses of lists that are read page by page. */
+type ListAddress = { [A in AddressOf<"GET">]: Answer<Operation<"GET", A>> extends { next_cursor: string | null } ? A : never }[AddressOf<"GET">]
+type Page<A extends ListAddress> = Answer<Operation<"GET", A>>
+
 /** The rows of every page of a list. @param rows their name in the answer */
-export async function all(path: string, rows: string) {
-  const found = []
-  for (let cursor = ""; ; ) {
-    const page = await call("GET", path + (cursor && `${path.includes("?") ? "&" : "?"}cursor=${encode(cursor)}`))
+export async function all<A extends ListAddress, R extends keyof Page<A>>(address: A, rows: R, given: Given<Operation<"GET", A>>): Promise<Page<A>[R]> {
+  const found: unknown[] = []
+  for (let cursor: string | undefined; ; ) {
+    const page: any = await call("GET", address, ...([{ ...given, query: { ...given.query, cursor } }] as any))
     found.push(...page[rows])
-    if (!page.next_cursor) return found
+    if (!page.next_cursor) return found as Page<A>[R]
     cursor = page.next_cursor
   }
 }
@@ -159,140 +158,128 @@ export async function ifThere<T>(answer: Promise<T>): Promise<T | null> {
   }
 }
 
-const encode = (id: string) => encodeURIComponent(id)
-
 /** How a user without a sign-in gets one here, and who has one. */
-export const entry = (): Promise<Entry> => call("GET", "/api/auth")
+export const entry = () => call("GET", "/api/auth")
 
 /** @returns `null`: no user is signed in */
-export const me = async (): Promise<Me | null> => (await entry()).user
+export const me = async () => (await entry()).user
 
 /** Signs out: the browser forgets the cookie. */
-export const signOut = (): Promise<void> => call("POST", "/api/auth/leave")
+export const signOut = () => call("POST", "/api/auth/leave")
 
 /** A guest corrects the name. */
-export const renameGuest = async (name: string): Promise<User> => (await call("PATCH", "/api/me", { body: { name } })).user
+export async function renameGuest(corrected: string): Promise<User> {
+  const { id, name } = await call("PATCH", "/api/me", { body: { name: corrected } })
+  return { id, name }
+}
 
 /** @param takes whether guests may send requests */
-export const setGuestRequests = (takes: boolean): Promise<Me> => call("PATCH", "/api/me", { body: { guest_requests: takes } })
+export const setGuestRequests = (takes: boolean) => call("PATCH", "/api/me", { body: { guest_requests: takes } })
 
 /** A code that signs this guest in on another device. */
-export const createCode = (): Promise<Transfer> => call("POST", "/api/me/transfer")
+export const createCode = () => call("POST", "/api/me/transfer")
 
 /** Signs in by a code from another device. */
-export const enterByCode = async (code: string): Promise<User> => (await call("POST", "/api/auth/transfer", { body: { code } })).user
+export const enterByCode = async (code: string) => (await call("POST", "/api/auth/transfer", { body: { code } })).user
 
-export const signInAsGuest = async (name: string): Promise<User> => (await call("POST", "/api/auth/guest", { body: { name } })).user
+export const signInAsGuest = async (name: string) => (await call("POST", "/api/auth/guest", { body: { name } })).user
 
-export const documents = async (): Promise<Document[]> => (await call("GET", "/api/documents?limit=100")).documents ?? []
+export const documents = async () => (await call("GET", "/api/documents", { query: { limit: 100 } })).documents
 
-export const document = (id: string): Promise<Document> => call("GET", `/api/documents/${encode(id)}`)
+export const document = (id: string) => call("GET", "/api/documents/{id}", { path: { id } })
 
 /** The text as the server has it. */
 export async function text(id: string): Promise<string> {
   const headers = { accept: "text/plain, application/json" }
-  const response = await fetch(`/api/documents/${encode(id)}/text`, { headers, credentials: "same-origin" }).catch(() => {
+  const response = await fetch(addressOf("/api/documents/{id}/text", { id }), { headers, credentials: "same-origin" }).catch(() => {
     throw new Problem(0, "offline")
   })
   if (!response.ok) throw new Problem(response.status, "unknown")
   return response.text()
 }
 
-export const createDocument = (title: string, text: string): Promise<Document> =>
-  call("POST", "/api/documents", { body: { title, text } })
+export const createDocument = (title: string, text: string) => call("POST", "/api/documents", { body: { title, text } })
 
-export const renameDocument = (id: string, title: string): Promise<Document> =>
-  call("PATCH", `/api/documents/${encode(id)}`, { body: { title } })
+export const renameDocument = (id: string, title: string) => call("PATCH", "/api/documents/{id}", { path: { id }, body: { title } })
 
 /** The settings of the sections, with their version. */
-export async function sections(document: string): Promise<{ sections: (Omit<Setting, "at"> & { at: number | null })[], version: number }> {
+export async function sections(id: string) {
   let version = 0
   const read = ({ headers }: Response) => void (version = Number(headers.get("etag")?.replaceAll('"', "")))
-  const { sections } = await call("GET", `/api/documents/${encode(document)}/sections`, { read })
-  return { sections, version }
+  const { sections } = await call("GET", "/api/documents/{id}/sections", { path: { id }, read })
+  return { sections: sections as (Omit<Setting, "at"> & { at: number | null })[], version }
 }
 
 /** @param version the one that they replace */
-export const setSections = (document: string, sections: unknown[], version: number) =>
-  call("PUT", `/api/documents/${encode(document)}/sections`, { body: { sections }, version })
+export const setSections = (id: string, sections: Schemas["NewSections"]["sections"], version: number) =>
+  call("PUT", "/api/documents/{id}/sections", { path: { id }, body: { sections }, version })
 
-export const deleteDocument = (id: string): Promise<void> => call("DELETE", `/api/documents/${encode(id)}`)
+export const deleteDocument = (id: string) => call("DELETE", "/api/documents/{id}", { path: { id } })
 
 /** The bin. */
-export const bin = (): Promise<{ documents: BinnedDocument[], retention_seconds: number }> => call("GET", "/api/documents?deleted=true&limit=100")
+export const bin = () => call("GET", "/api/documents", { query: { deleted: true, limit: 100 } }) as Promise<{ documents: BinnedDocument[], retention_seconds: number }>
 
 /** Takes a document out of the bin. */
-export const restoreDocument = (id: string): Promise<Document> => call("POST", `/api/documents/${encode(id)}/restore`)
+export const restoreDocument = (id: string) => call("POST", "/api/documents/{id}/restore", { path: { id } })
 
 /** Deletes a document of the bin for ever. */
-export const purgeDocument = (id: string): Promise<void> => call("DELETE", `/api/documents/${encode(id)}?permanent=true`)
-
-const versionsAt = (document: string, rest: string = "") => `/api/documents/${encode(document)}/versions${rest}`
+export const purgeDocument = (id: string) => call("DELETE", "/api/documents/{id}", { path: { id }, query: { permanent: true } })
 
 /** @returns newest first */
-export const versions = (
-  document: string,
-  { cursor }: { cursor?: string | null } = {},
-): Promise<{ versions: Version[], next_cursor: string | null }> =>
-  call("GET", versionsAt(document, `?limit=100${cursor ? `&cursor=${encode(cursor)}` : ""}`))
+export const versions = (id: string, { cursor }: { cursor?: string | null } = {}) =>
+  call("GET", "/api/documents/{id}/versions", { path: { id }, query: { limit: 100, cursor: cursor ?? undefined } })
 
-export const nameVersion = (document: string, label: string): Promise<Version> => call("POST", versionsAt(document), { body: { label } })
+export const nameVersion = (id: string, label: string) => call("POST", "/api/documents/{id}/versions", { path: { id }, body: { label } })
 
-export const version = (document: string, id: string, signal?: AbortSignal): Promise<Version & { text: string }> =>
-  call("GET", versionsAt(document, `/${encode(id)}`), { signal })
+export const version = (id: string, vid: string, signal?: AbortSignal) =>
+  call("GET", "/api/documents/{id}/versions/{vid}", { path: { id, vid }, signal })
 
 /** @param against another version, or `current` */
-export const difference = (document: string, id: string, against: string, signal?: AbortSignal): Promise<Difference> =>
-  call("GET", versionsAt(document, `/${encode(id)}/diff?against=${encode(against)}`), { signal })
+export const difference = (id: string, vid: string, against: string, signal?: AbortSignal) =>
+  call("GET", "/api/documents/{id}/versions/{vid}/diff", { path: { id, vid }, query: { against }, signal })
 
-export const restore = (document: string, id: string): Promise<Version> => call("POST", versionsAt(document, `/${encode(id)}/restore`))
+export const restore = (id: string, vid: string) => call("POST", "/api/documents/{id}/versions/{vid}/restore", { path: { id, vid } })
 
-export const shareLink = (document: string): Promise<Link> => call("POST", `/api/documents/${encode(document)}/share-link`)
+export const shareLink = (id: string) => call("POST", "/api/documents/{id}/share-link", { path: { id } })
 
-export const links = async (): Promise<Link[]> => (await call("GET", "/api/share-links")).share_links ?? []
+export const links = async (): Promise<Link[]> => (await call("GET", "/api/share-links")).share_links
 
-export const link = (id: string): Promise<Link> => call("GET", `/api/share-links/${encode(id)}`)
+export const link = (id: string) => call("GET", "/api/share-links/{id}", { path: { id } })
 
-export const join = (id: string, invite: string): Promise<Link> =>
-  call("POST", `/api/share-links/${encode(id)}/join`, { body: { invite } })
+export const join = (id: string, invite: string) => call("POST", "/api/share-links/{id}/join", { path: { id }, body: { invite } })
 
 /**
  * A link as a visitor with its invite sees it, signed in or not.
  *
  * @returns `null`: the invite is wrong or void
  */
-export const checkInvite = (id: string, invite: string): Promise<Preview | null> =>
-  ifThere(call("POST", `/api/share-links/${encode(id)}/invite/check`, { body: { invite } }))
+export const checkInvite = (id: string, invite: string) =>
+  ifThere(call("POST", "/api/share-links/{id}/invite/check", { path: { id }, body: { invite } }))
 
 /** Makes a new invite; every older one is void. */
-export const renewInvite = (id: string): Promise<Link> => call("POST", `/api/share-links/${encode(id)}/invite`)
+export const renewInvite = (id: string) => call("POST", "/api/share-links/{id}/invite", { path: { id } })
 
-export const removeReviewer = (id: string): Promise<void> => call("DELETE", `/api/share-links/${encode(id)}/reviewer`)
+export const removeReviewer = (id: string) => call("DELETE", "/api/share-links/{id}/reviewer", { path: { id } })
 
 /** Makes a refused user the reviewer. */
-export const letIn = (id: string, user: string): Promise<Link> => call("PUT", `/api/share-links/${encode(id)}/reviewer`, { body: { user_id: user } })
+export const letIn = (id: string, user: string) => call("PUT", "/api/share-links/{id}/reviewer", { path: { id }, body: { user_id: user } })
 
-const reviewsAt = (link: string, rest: string = "") => `/api/share-links/${encode(link)}/reviews${rest}`
+export const reviews = (id: string) => all("/api/share-links/{id}/reviews", "reviews", { path: { id } })
 
-export const reviews = (link: string): Promise<Review[]> => all(reviewsAt(link), "reviews")
-
-export const review = (link: string, id: string): Promise<Review> => call("GET", reviewsAt(link, `/${encode(id)}`))
+export const review = (id: string, rid: string) => call("GET", "/api/share-links/{id}/reviews/{rid}", { path: { id, rid } })
 
 /** @param review `anchor` `null`: on the whole text */
-export const createReview = (
-  link: string,
-  review: { anchor: { start: number, end: number, quote: string } | null, body: string, suggestion?: string },
-): Promise<Review> => call("POST", reviewsAt(link), { body: review })
+export const createReview = (id: string, review: Schemas["NewReview"]) => call("POST", "/api/share-links/{id}/reviews", { path: { id }, body: review })
 
 /** @param review as it was shown: a change since is refused */
-export const editReview = (link: string, review: Review, changes: { body?: string, suggestion?: string | null }): Promise<Review> =>
-  call("PATCH", reviewsAt(link, `/${encode(review.id)}`), { body: changes, version: review.version })
+export const editReview = (id: string, { id: rid, version }: Review, changes: Schemas["ReviewChanges"]) =>
+  call("PATCH", "/api/share-links/{id}/reviews/{rid}", { path: { id, rid }, body: changes, version })
 
-export const deleteReview = (link: string, review: Review): Promise<void> =>
-  call("DELETE", reviewsAt(link, `/${encode(review.id)}`), { version: review.version })
+export const deleteReview = (id: string, { id: rid, version }: Review) =>
+  call("DELETE", "/api/share-links/{id}/reviews/{rid}", { path: { id, rid }, version })
 
-export const decide = (link: string, review: Review, decision: "accept" | "reject" | "resolve" | "reopen"): Promise<Review> =>
-  call("POST", reviewsAt(link, `/${encode(review.id)}/${decision}`), { version: review.version })
+export const decide = (id: string, { id: rid, version }: Review, decision: "accept" | "reject" | "resolve" | "reopen") =>
+  call("POST", `/api/share-links/{id}/reviews/{rid}/${decision}`, { path: { id, rid }, version })
 
 /**
  * Accepts or rejects suggestions at once.
@@ -300,47 +287,40 @@ export const decide = (link: string, review: Review, decision: "accept" | "rejec
  * @param reviews as they are shown
  * @param moved the guessed places of the only one, which the user has seen
  */
-export const decideMany = (link: string, decision: Verdict, reviews: Review[], moved: string[] = []): Promise<DecisionMade> => {
+export const decideMany = (link: string, decision: Verdict, reviews: Review[], moved: string[] = []) => {
   const body = { decision, reviews: reviews.map(({ id, version }) => ({ id, version, ...(0 < moved.length ? { moved } : {}) })) }
-  return call("POST", `/api/share-links/${encode(link)}/decisions`, { body })
+  return call("POST", "/api/share-links/{id}/decisions", { path: { id: link }, body })
 }
 
-export const undoDecision = (link: string, id: string): Promise<{ undone: string[] }> =>
-  call("POST", `/api/share-links/${encode(link)}/decisions/${encode(id)}/undo`, { body: {} })
+export const undoDecision = (id: string, did: string) =>
+  call("POST", "/api/share-links/{id}/decisions/{did}/undo", { path: { id, did } })
 
-export const reply = (link: string, review: Review, body: string): Promise<Review | Reply> =>
-  call("POST", reviewsAt(link, `/${encode(review.id)}/replies`), { body: { body } })
+export const reply = (id: string, { id: rid }: Review, body: string) =>
+  call("POST", "/api/share-links/{id}/reviews/{rid}/replies", { path: { id, rid }, body: { body } })
 
-const replyAt = (review: Review, { id }: Reply) => `/${encode(review.id)}/replies/${encode(id)}`
+export const editReply = (id: string, { id: rid }: Review, { id: reply }: Reply, body: string) =>
+  call("PATCH", "/api/share-links/{id}/reviews/{rid}/replies/{reply}", { path: { id, rid, reply }, body: { body } })
 
-export const editReply = (link: string, review: Review, reply: Reply, body: string): Promise<Review> =>
-  call("PATCH", reviewsAt(link, replyAt(review, reply)), { body: { body } })
-
-export const deleteReply = (link: string, review: Review, reply: Reply): Promise<Review> => call("DELETE", reviewsAt(link, replyAt(review, reply)))
+export const deleteReply = (id: string, { id: rid }: Review, { id: reply }: Reply) =>
+  call("DELETE", "/api/share-links/{id}/reviews/{rid}/replies/{reply}", { path: { id, rid, reply } })
 
 /** All changes up to this one are seen. */
-export const setSeen = (link: string, change: number, { keepalive = false }: { keepalive?: boolean } = {}) =>
-  call("PUT", `/api/share-links/${encode(link)}/seen`, { body: { change }, keepalive })
+export const setSeen = (id: string, change: number, { keepalive = false }: { keepalive?: boolean } = {}) =>
+  call("PUT", "/api/share-links/{id}/seen", { path: { id }, body: { change }, keepalive })
 
 /** Hands the text over. */
-export const handOver = (link: string, to: Role): Promise<{ turn: Turn }> => call("POST", `/api/share-links/${encode(link)}/turn`, { body: { to } })
+export const handOver = (id: string, to: Role) => call("POST", "/api/share-links/{id}/turn", { path: { id }, body: { to } })
 
-export const heldSeats = (
-  bearer: string,
-  signal: AbortSignal,
-  cursor: string = "",
-): Promise<{ sessions: HeldSeat[], nodes: { id: string, name: string | null, sessions: number }[], next_cursor: string | null }> =>
-  call("GET", `/api/admin/sessions${cursor && `?cursor=${encode(cursor)}`}`, { bearer, signal })
+export const heldSeats = (bearer: string, signal: AbortSignal, cursor?: string) =>
+  call("GET", "/api/admin/sessions", { query: { cursor }, bearer, signal })
 
 /** Why a session holds its seat. */
-export const seatDetails = (bearer: string, session: string): Promise<SeatDetails> =>
-  call("GET", `/api/admin/sessions/${encode(session)}`, { bearer })
+export const seatDetails = (bearer: string, id: string) => call("GET", "/api/admin/sessions/{session_id}", { path: { session_id: id }, bearer })
 
 /** Held locks by class: of the class `of`, or of all. */
-export const heldLocks = (bearer: string, { of, limit, signal }: { of?: string, limit: number, signal?: AbortSignal }): Promise<LockList> =>
-  call("GET", `/api/admin/locks?limit=${limit}${of === undefined ? "" : `&class=${encode(of)}`}`, { bearer, signal })
+export const heldLocks = (bearer: string, { of, limit, signal }: { of?: string, limit: number, signal?: AbortSignal }) =>
+  call("GET", "/api/admin/locks", { query: { limit, class: of }, bearer, signal })
 
-export const revokeLink = (bearer: string, link: string): Promise<void> => call("DELETE", `/api/admin/share-links/${encode(link)}`, { bearer })
+export const revokeLink = (bearer: string, id: string) => call("DELETE", "/api/admin/share-links/{id}", { path: { id }, bearer })
 
-export const evictSession = (bearer: string, session: string): Promise<void> =>
-  call("DELETE", `/api/admin/sessions/${encode(session)}`, { bearer })
+export const evictSession = (bearer: string, id: string) => call("DELETE", "/api/admin/sessions/{session_id}", { path: { session_id: id }, bearer })

@@ -1,38 +1,30 @@
 /** The calls about review offers and the claims of their places. A part of `api.ts`. */
 
-import { all, call, type User } from "./api.ts"
+import { all, call, type Schemas } from "./api.ts"
 
-type OfferState = "open" | "sold-out" | "closed"
-export type Offer = { id: string, owner: User, title: string, message: string | null, capacity: number, remaining: number,
-  state: OfferState, created_at: string, closed_at: string | null, url: string }
-export type Claim = { id: string, offer_id: string, user: User, number: number, state: "claimed" | "accepted",
-  message: string | null, created_at: string }
+export type Offer = Schemas["Offer"]
+export type Claim = Schemas["OfferClaim"]
 /** An offer with the reader's own claim. */
-export type OfferView = Offer & { claim: Claim | null }
+export type OfferView = Awaited<ReturnType<typeof offer>>
 
-const offerAt = (id: string, rest: string = "") => `/api/review-offers/${encodeURIComponent(id)}${rest}`
-
-export const createOffer = (offer: { title: string, capacity: number, message?: string }): Promise<Offer> =>
-  call("POST", "/api/review-offers", { body: offer })
+export const createOffer = (offer: Schemas["NewOffer"]) => call("POST", "/api/review-offers", { body: offer })
 
 /** The reader's own offers, newest first. */
-export const ownOffers = (): Promise<Offer[]> => all("/api/review-offers?limit=100", "offers")
+export const ownOffers = () => all("/api/review-offers", "offers", { query: { limit: 100 } })
 
-export const offer = (id: string): Promise<OfferView> => call("GET", offerAt(id))
+export const offer = (id: string) => call("GET", "/api/review-offers/{id}", { path: { id } })
 
-export const closeOffer = (id: string): Promise<Offer> => call("POST", offerAt(id, "/close"))
+export const closeOffer = (id: string) => call("POST", "/api/review-offers/{id}/close", { path: { id } })
 
 /** All claims of an own offer, in their order. */
-export const claims = (id: string): Promise<Claim[]> => all(offerAt(id, "/claims?limit=100"), "claims")
+export const claims = (id: string) => all("/api/review-offers/{id}/claims", "claims", { path: { id }, query: { limit: 100 } })
 
 /** Waits for its turn, up to ten seconds. */
-export const claimOffer = (id: string, message: string): Promise<Claim> =>
-  call("POST", offerAt(id, "/claims"), { body: message === "" ? {} : { message } })
-
-const claimAt = ({ offer_id: offer, id }: Claim, rest = "") => offerAt(offer, `/claims/${encodeURIComponent(id)}${rest}`)
+export const claimOffer = (id: string, message: string) =>
+  call("POST", "/api/review-offers/{id}/claims", { path: { id }, body: message === "" ? {} : { message } })
 
 /** Its claimant withdraws it, or the owner of the offer declines it. */
-export const endClaim = (claim: Claim): Promise<void> => call("DELETE", claimAt(claim))
+export const endClaim = ({ offer_id: id, id: cid }: Claim) => call("DELETE", "/api/review-offers/{id}/claims/{cid}", { path: { id, cid } })
 
 /** Makes partners of both. */
-export const acceptClaim = (claim: Claim): Promise<{ partner: User, claim: Claim }> => call("POST", claimAt(claim, "/accept"))
+export const acceptClaim = ({ offer_id: id, id: cid }: Claim) => call("POST", "/api/review-offers/{id}/claims/{cid}/accept", { path: { id, cid } })

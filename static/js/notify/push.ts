@@ -107,7 +107,7 @@ export class Push {
   }
 
   async #register(subscription: PushSubscription) {
-    const { id } = await notify.addBrowser({ ...subscription.toJSON(), lang: i18n.language })
+    const { id } = await notify.addBrowser({ ...(subscription.toJSON() as Omit<notify.NewBrowser, "lang">), lang: i18n.language })
     setPreference(this.preference, id)
     setPreference(OWNER, this.user)
   }

@@ -225,8 +225,7 @@ export class ReviewActions {
       const { link } = this.reviews
       // The reply may be about words that are on their way.
       await this.typed?.send()
-      const answered = await api.reply(link, review, body)
-      this.#sent("anchor" in answered ? answered : await api.review(link, review.id))
+      this.#sent((await api.reply(link, review, body)).review)
     })
 
   editReply = (review: api.Review, reply: api.Reply, body: string) =>

@@ -5,7 +5,7 @@
 
 import type { Review } from "../lib/api.ts"
 
-type Changed = Pick<Review, "id" | "change" | "changed_by">
+type Changed = Pick<Review, "id"> & Partial<Pick<Review, "change" | "changed_by">>
 
 interface Reader {
   me: string

@@ -13,6 +13,7 @@ import { Awareness, type Y } from "../lib/vendor.ts"
 import type { Holder, Phase, QueuePosition } from "../store.ts"
 import { holderIn, lossReason, retryDelay } from "./close_codes.ts"
 import { storeResumeSecret, takeResumeSecret } from "./resume_secret.ts"
+import { SessionEnd } from "./session_end.ts"
 import { holderOf, positionOf, secondsToWait } from "./wait_queue.ts"
 import { MESSAGE_BYTES, YjsSocket } from "./yjs_socket.ts"
 
@@ -59,6 +60,7 @@ export class Connection extends EventTarget {
   /** The socket that may be half-open. */
   #probed: YjsSocket | null = null
   #stopped = new AbortController()
+  #end = new SessionEnd(() => this.renew())
 
   constructor(doc: Y.Doc, link: string, role: Role) {
     super()
@@ -77,6 +79,7 @@ export class Connection extends EventTarget {
     // It was only put aside, and is shown again.
     window.addEventListener("pageshow", ({ persisted }) => persisted && takeResumeSecret(this.seat), { signal })
     this.#connect()
+    void this.#end.look()
   }
 
   /** When the last message of the open socket arrived, in ms; `null`: no seat is held over one. */
@@ -92,6 +95,7 @@ export class Connection extends EventTarget {
   /** Leaves the seat. */
   stop() {
     this.#stopped.abort()
+    this.#end.stop()
     window.clearTimeout(this.#timer)
     this.#disconnect()
   }
@@ -118,7 +122,7 @@ export class Connection extends EventTarget {
     this.#claim()
   }
 
-  /** Opens the socket again, so that the others see the name in the newest token. */
+  /** Opens the socket again, with the newest token: for its end, and so that the others see the name in it. */
   renew() {
     if (!this.#socket?.isOpen || this.queuePosition) return
     // As when a server hands its clients over: without a notice for a moment.

@@ -31,7 +31,7 @@ const TITLE_MAX = 60
 class StartPage {
   #me: api.User | null = null
   /** How a user without a sign-in gets one. */
-  #entry: api.Entry = { guests: true, sign_in_url: null, user: null }
+  #entry: api.Entry = { guests: true, sign_in_url: null, user: null, expires_at: null }
   #self = new SelfMenu((me) => this.#renamed(me))
   #code = new CodeForm(() => this.#me, (me) => this.#changeUser(me))
   #documentList = new DocumentList()

@@ -1,7 +1,6 @@
 /** The call of the reviewer's typed suggestions. */
 
 import { call } from "../lib/api.ts"
-import type { Result } from "./ledger.ts"
 
 /** With relative positions of Yjs in base64. */
 export type PlacedPart = { at: string, text: string } | { start: string, end: string, quote: string, text: string }
@@ -12,9 +11,9 @@ export type PlacedBatch = { put: PutItem[], withdraw: { id: string, version: num
  * Stores and withdraws suggestions, each by itself.
  *
  * @param options `keepalive`: the request outlives the page
- * @returns in the order of the batch
+ * @returns in the order of the batch; one that the server could not read has the id `""`
  */
-export async function putSuggestions(link: string, batch: PlacedBatch, { keepalive = false }: { keepalive?: boolean } = {}): Promise<Result[]> {
-  const path = `/api/share-links/${encodeURIComponent(link)}/suggestions`
-  return (await call("POST", path, { body: batch, keepalive })).items
+export async function putSuggestions(id: string, batch: PlacedBatch, { keepalive = false }: { keepalive?: boolean } = {}) {
+  const { items } = await call("POST", "/api/share-links/{id}/suggestions", { path: { id }, body: batch, keepalive })
+  return items.map((item) => ({ ...item, id: item.id ?? "" }))
 }

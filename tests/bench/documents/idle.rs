@@ -50,6 +50,7 @@ async fn fill(rooms: &[Address], ears: &TaskTracker) {
     for room in rooms {
         for role in [Role::Writer, Role::Reviewer] {
             let (socket, _) = enter(room, role).await;
+            #[expect(clippy::disallowed_methods, reason = "one for each client")]
             ears.spawn(listen(socket));
         }
     }

@@ -30,6 +30,7 @@ pub(crate) async fn serve() {
     let (rooms, tasks) = (Rooms::default(), TaskTracker::new());
     for number in 0.. {
         let (stream, _) = listener.accept().await.expect("a connection");
+        #[expect(clippy::disallowed_methods, reason = "one for each client")]
         tasks.spawn(enter(stream, number, Arc::clone(&rooms)));
     }
 }

@@ -43,6 +43,7 @@ impl Pair {
         let (reviewer, _) = enter(&address, Role::Reviewer).await;
         let (writer, mut to_writer) = writer.split();
         // Reads and drops the messages to the writer.
+        #[expect(clippy::disallowed_methods, reason = "one for each pair")]
         let drain = tasks.spawn(async move { while let Some(Ok(_)) = to_writer.next().await {} });
         let (address, text) = (address.clone(), Typed::default());
         Self { address, writer, reviewer, text, drain: drain.abort_handle() }

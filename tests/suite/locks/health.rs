@@ -12,10 +12,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
-use tokio_util::task::TaskTracker;
 
 use crate::locks::wait_queue::{await_grant, enter};
-use crate::support::fixtures::{LONG, claim, fit, granted, kim, lee, seat, seated, until};
+use crate::support::fixtures::{LONG, apart, claim, fit, granted, kim, lee, seat, seated, until};
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
 use crate::support::stopwatch::Stopwatch;
 
@@ -181,7 +180,6 @@ struct Proxy {
     subscriptions: Arc<AtomicUsize>,
     /// The shift in seconds.
     clock_ahead: Arc<AtomicI64>,
-    tasks: TaskTracker,
 }
 
 impl Proxy {
@@ -189,9 +187,9 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("an address").port();
         let (swallows, subscriptions, clock_ahead) = Default::default();
-        let (target, tasks) = (server.port(), TaskTracker::new());
-        let proxy = Self { port, target, swallows, subscriptions, clock_ahead, tasks };
-        proxy.tasks.spawn(proxy.clone().run(listener));
+        let target = server.port();
+        let proxy = Self { port, target, swallows, subscriptions, clock_ahead };
+        apart(proxy.clone().run(listener));
         proxy
     }
 
@@ -213,7 +211,7 @@ impl Proxy {
         let (from_redis, to_redis) = redis.into_split();
         let listens = Arc::new(AtomicBool::new(false));
         let (seen, subscriptions) = (Arc::clone(&listens), Arc::clone(&self.subscriptions));
-        self.tasks.spawn(pump(from_client, to_redis, move |bytes| {
+        apart(pump(from_client, to_redis, move |bytes| {
             let subscribes = bytes.windows(9).any(|word| word == b"SUBSCRIBE");
             if subscribes && !seen.swap(true, Ordering::Relaxed) {
                 subscriptions.fetch_add(1, Ordering::Relaxed);
@@ -221,7 +219,7 @@ impl Proxy {
             true
         }));
         let (swallows, clock_ahead) = (Arc::clone(&self.swallows), Arc::clone(&self.clock_ahead));
-        self.tasks.spawn(pump(from_redis, to_client, move |bytes| {
+        apart(pump(from_redis, to_client, move |bytes| {
             advance_clock(bytes, clock_ahead.load(Ordering::Relaxed));
             !(swallows.load(Ordering::Relaxed) && listens.load(Ordering::Relaxed))
         }));

@@ -108,6 +108,29 @@ async fn a_lost_connection_is_a_gap_and_delivery_resumes() {
     }
 }
 
+/// Goal: a Redis whose ACL permits no channel accepts each connection and ends its subscription. The pauses
+/// between the connections double all the same, from 25 ms to 500 ms; the jitter halves them at most.
+#[tokio::test]
+async fn connections_without_rights_on_channels_back_off() {
+    const REFUSALS: u64 = 8;
+    let server = Server::start().await;
+    let _: String = server.run("ACL SETUSER relay on >word ~* +@all resetchannels").await;
+    let url = server.url().replace("//", "//relay:word@");
+    let began = Instant::now();
+    let refused = Pubsub::connect(&url, NodeId::generate(), SECRET).await.expect("a good address");
+    let _subscription = refused.subscribe(Topic::Cluster);
+    until("refused subscriptions", async || {
+        let stats: String = server.run("INFO commandstats").await;
+        let line = stats.lines().find(|line| line.starts_with("cmdstat_subscribe:"));
+        let count = line.and_then(|line| line.split_once("rejected_calls=")?.1.split(',').next());
+        REFUSALS <= count.map_or(0, |count| count.parse().expect("a number"))
+    })
+    .await;
+    let pauses = [25, 50, 100, 200, 400, 500, 500].map(Duration::from_millis);
+    let (took, least) = (began.elapsed(), pauses.iter().sum::<Duration>() / 2);
+    assert!(least <= took, "{REFUSALS} connections in {took:?}");
+}
+
 #[tokio::test]
 async fn a_restart_of_redis_is_a_gap() {
     let mut server = Server::start().await;

@@ -194,7 +194,10 @@ async fn a_page_without_a_sign_in_learns_where_to_get_one() {
     let server = Server::with(&[("AUTH__GUESTS", "false"), ("AUTH__SIGN_IN_URL", url)]).await;
     let answer = server.http.get(format!("{}/api/auth", server.url)).send().await;
     let entry: Value = answer.expect("an answer").json().await.expect("JSON");
-    assert_eq!(entry, json!({ "guests": false, "sign_in_url": url, "user": null }));
+    assert_eq!(
+        entry,
+        json!({ "guests": false, "sign_in_url": url, "user": null, "expires_at": null })
+    );
 }
 
 /// Goal: who asks how to sign in also learns who has; a refused token is no error there.

@@ -178,20 +178,16 @@ impl World {
         let reviews: &[bool] =
             if operation.1.contains("{rid}") { &[false, true] } else { &[false] };
         for (name, who) in callers {
+            let is_open =
+                is_in(&FOR_ALL, operation) || (who.is_some() && is_in(&FOR_USERS, operation));
             for is_of_former in reviews.iter().copied() {
                 let status = self.call(who, operation, is_of_former).await;
-                let is_open =
-                    is_in(&FOR_ALL, operation) || (who.is_some() && is_in(&FOR_USERS, operation));
-                let is_right = match (status, who) {
-                    (401, None) => !is_open,
-                    (403, Some(_)) => !is_open,
-                    (404, Some(_)) => !is_open && !is_admins,
-                    (200..500, _) => is_open,
-                    _ => false,
+                let is_right = match who {
+                    _ if is_open => status < 400 || status == 409,
+                    None => status == 401,
+                    Some(_) => status == 403 || (status == 404 && !is_admins),
                 };
-                if !is_right {
-                    faults.push(format!("{operation:?} by {name}: {status}"));
-                }
+                faults.extend((!is_right).then(|| format!("{operation:?} by {name}: {status}")));
             }
         }
         faults

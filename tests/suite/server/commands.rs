@@ -5,11 +5,12 @@ use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
+use sqlx::AssertSqlSafe;
 use tokio::process::Command;
 
 use crate::support::fixtures::until;
 use crate::support::galley_process::{Server, command_of};
-use crate::support::redis_server;
+use crate::support::{postgres_server, redis_server};
 
 /// The output of a finished command.
 pub(crate) struct Ran(Output);
@@ -276,6 +277,15 @@ async fn a_server_takes_its_secrets_and_passwords_from_mounted_files_and_warns_o
     let password = "p@ss/w:rd%#?é";
     let redis = redis_server::Server::start().await;
     let _ok: String = redis.run(&format!("CONFIG SET requirepass {password}")).await;
+    // The one user of the suite's PostgreSQL that needs a password.
+    let postgres = postgres_server::shared();
+    let name = postgres.empty().await;
+    let owner = format!(
+        "CREATE ROLE keyed LOGIN PASSWORD '{password}'; ALTER DATABASE {name} OWNER TO keyed"
+    );
+    let mut admin = postgres.stranger(&name).await;
+    sqlx::raw_sql(AssertSqlSafe(owner)).execute(&mut admin).await.expect("an owner");
+    let database = postgres.url(&name).replace("//galley@", "//keyed@");
     let token = "an-admin-token-of-thirty-two-bytes";
     for (name, content) in
         [("secret", secret), ("key", private), ("token", token), ("password", password)]
@@ -291,7 +301,8 @@ async fn a_server_takes_its_secrets_and_passwords_from_mounted_files_and_warns_o
         ("ADMIN__TOKEN_FILE", "token"),
         ("LOCKS__URL", &redis.url()),
         ("LOCKS__PASSWORD_FILE", "password"),
-        ("DATABASE__SHARED_SQLITE", "true"),
+        ("DATABASE__URL", &database),
+        ("DATABASE__PASSWORD_FILE", "password"),
     ];
     let mut server = Server::in_folder(folder, &settings).await;
     let get = async |server: &Server, path: &str, token: &str| {

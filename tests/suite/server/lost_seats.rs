@@ -2,17 +2,19 @@
 //! claim.
 
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use crate::server::reminder_fixtures::admin;
-use crate::support::fixtures::{found, until};
+use crate::server::set_back::OLDER_SQLITE;
+use crate::support::fixtures::{NO_TICK, found, until};
 use crate::support::galley_process::{Server, command_of};
 use crate::support::raw_socket::open;
 use crate::support::redis_server;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
 
-const ENDED: &str = "a session ended";
-const REFUSED: &str = "a claim of a seat was refused";
+pub(crate) const ENDED: &str = "a session ended";
+pub(crate) const REFUSED: &str = "a claim of a seat was refused";
 
 /// The lines of these events so far.
 fn lines(server: &Server) -> Vec<Value> {
@@ -24,7 +26,12 @@ fn lines(server: &Server) -> Vec<Value> {
 }
 
 /// Waits for the line about the seat of `role`. It names all that an operator needs, and no token.
-async fn logged(server: &Server, what: (&str, u16, &str), desk: &Desk, role: &str) -> Value {
+pub(crate) async fn logged(
+    server: &Server,
+    what: (&str, u16, &str),
+    desk: &Desk,
+    role: &str,
+) -> Value {
     let (message, code, reason) = what;
     let seat = format!("share-link:lock:{}:{role}", desk.link);
     let line = found(async || {
@@ -162,7 +169,7 @@ async fn each_end_of_a_session_is_one_line_of_the_log() {
 
 #[tokio::test]
 async fn the_log_names_the_end_of_an_idle_session() {
-    let settings = [("SEATS__RENEW_EVERY", "100ms"), ("SEATS__IDLE_RELEASE", "1s")];
+    let settings = [("SEATS__RENEW_EVERY", "100ms"), ("SEATS__IDLE_RELEASE", "2s")];
     let server = with(&settings).await;
     let desk = server.desk("text").await;
     let _idle = server.writer(&desk).await;
@@ -216,6 +223,9 @@ async fn each_refused_claim_is_one_line_of_the_log() {
     come("no.such.token", "").await;
     let line = refused(&desk, 4401, "token-not-valid").await;
     assert_eq!(line.get("user"), None);
+    // An administrator's token names no user.
+    come(&server.admin_token(), "").await;
+    refused(&desk, 4401, "no-token").await;
     come(&desk.writer.token, "wait=x").await;
     refused(&desk, 4400, "wait").await;
     let link = format!("/api/share-links/{}", desk.link);
@@ -243,6 +253,47 @@ async fn each_refused_claim_is_one_line_of_the_log() {
     .await;
     server.claim_seat(&desk, "writer", "").await;
     refused(&desk, 1012, "draining").await;
+}
+
+/// Goal: the same for the causes in the database. A statement makes each, and no tick comes between it and
+/// the claim or the edit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_fault_of_the_database_is_one_line_of_the_log() {
+    let server = with(&NO_TICK).await;
+    let run = async |statement: String| {
+        let run = sqlx::raw_sql(AssertSqlSafe(statement));
+        run.execute(&mut server.database().await).await.expect("it runs");
+    };
+    for (fault, reason) in [("ABORT, 'a fault'", "storage"), ("IGNORE", "seat-contended")] {
+        let desk = server.desk("text").await;
+        let body = format!("BEGIN SELECT RAISE({fault}); END");
+        run(format!("CREATE TRIGGER fault BEFORE INSERT ON seats {body}")).await;
+        let _claim = server.claim_seat(&desk, "writer", "").await;
+        logged(&server, (REFUSED, 4503, reason), &desk, "writer").await;
+        run("DROP TRIGGER fault".to_owned()).await;
+    }
+    let spoiled = async |fault: &str, code, reason| {
+        let desk = server.desk("one").await;
+        let writer = server.writer(&desk).await;
+        let reader = server.claim_seat(&desk, "reviewer", "").await;
+        for word in [" two", " three", " four"] {
+            writer.append(word);
+            writer.saved().await;
+        }
+        reader.reads("one two three four").await;
+        run(fault.to_owned()).await;
+        writer.append("!");
+        logged(&server, (ENDED, code, reason), &desk, "reviewer").await;
+        desk
+    };
+    spoiled(OLDER_SQLITE, 1012, "database-set-back").await;
+    let newer = "UPDATE seats SET fence = fence + 100 WHERE role = 'writer'";
+    spoiled(newer, 4410, "document-reset").await;
+    let damage = "UPDATE seats SET fence = -1 WHERE role = 'writer'";
+    let desk = spoiled(damage, 4403, "document-damaged").await;
+    logged(&server, (ENDED, 1012, "document-reset"), &desk, "writer").await;
+    let _claim = server.claim_seat(&desk, "writer", "").await;
+    logged(&server, (REFUSED, 4403, "document-damaged"), &desk, "writer").await;
 }
 
 /// Goal: a flood of refused claims writes a bounded number of lines, and the metrics count each of them.

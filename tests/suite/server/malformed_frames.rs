@@ -9,6 +9,7 @@ use galley::yjs::protocol as message;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
+use crate::server::lost_seats::{ENDED, logged};
 use crate::support::galley_process::Server;
 use crate::support::raw_socket::{
     A_MOMENT, BINARY, CONTINUATION, FIN, PING, PONG, TEXT, closed, connect, frame, head, open,
@@ -133,6 +134,7 @@ async fn g13_a_slow_reader_is_closed_and_costs_its_peer_nothing() {
         ("LIMITS__DOCUMENT_BYTES", "65536"),
         ("LIMITS__MESSAGE_BYTES", "65536"),
         ("LIMITS__MESSAGE_BURST", "100000"),
+        ("LOG__FORMAT", "json"),
     ])
     .await;
     let desk = server.desk("").await;
@@ -158,6 +160,7 @@ async fn g13_a_slow_reader_is_closed_and_costs_its_peer_nothing() {
         let grew = server.peak().saturating_sub(before);
         assert!(grew < 6 * MIB, "{grew} bytes");
     }
+    logged(&server, (ENDED, 4529, "slow-reader"), &desk, "reviewer").await;
     writer.append("still here");
     writer.saved().await;
     server.reviewer(&desk).await.reads("still here").await;

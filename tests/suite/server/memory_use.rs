@@ -5,6 +5,7 @@
 
 use yrs::Text as _;
 
+use crate::server::lost_seats::{REFUSED, logged};
 use crate::server::many_servers::was_seated;
 use crate::support::galley_process::Server;
 use crate::support::ws_client::Peer;
@@ -72,7 +73,7 @@ async fn a_room_retains_the_bytes_of_its_document_and_no_objects() {
 #[tokio::test]
 async fn g17_the_bytes_of_open_rooms_are_bounded_and_no_session_loses_its_seat() {
     const TEXT: usize = 1_900_000;
-    let server = Server::with(&[("LIMITS__ROOM_BYTES", "16777216")]).await;
+    let server = Server::with(&[("LIMITS__ROOM_BYTES", "16777216"), ("LOG__FORMAT", "json")]).await;
     let text = "x".repeat(TEXT);
     let mut seated = Vec::new();
     for _ in 0..8 {
@@ -82,6 +83,7 @@ async fn g17_the_bytes_of_open_rooms_are_bounded_and_no_session_loses_its_seat()
     let ninth = server.desk(&text).await;
     let refused = server.claim_seat(&ninth, "writer", "").await;
     assert_eq!(refused.closed().await, (4503, "memory".to_owned()));
+    logged(&server, (REFUSED, 4503, "memory"), &ninth, "writer").await;
 
     let (other, _) = seated.pop().expect("eight");
     let (writer, desk) = seated.pop().expect("seven");

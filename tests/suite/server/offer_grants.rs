@@ -13,10 +13,9 @@ use galley::storage::Storage;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
-use tokio_util::task::TaskTracker;
 
 use crate::server::kill_campaign::say;
-use crate::support::fixtures::until;
+use crate::support::fixtures::{apart, until};
 use crate::support::postgres_server;
 use crate::support::redis_server::{self, TEST_TIMEOUT};
 
@@ -52,7 +51,7 @@ impl Servers {
     /// Sends a claim to one of the servers.
     fn claim(&self, index: usize, offer: OfferId) -> Claiming {
         let offers = self.offers[index % self.offers.len()].clone();
-        TaskTracker::new().spawn(async move {
+        apart(async move {
             let grant = offers.await_grant(&a_user(), offer, None).await?;
             offers.claim(grant, Utc::now()).await
         })
@@ -172,7 +171,7 @@ async fn g17_a_user_has_four_claims_in_flight() {
     let lee = a_user();
     let claim = || {
         let (offers, lee) = (servers.offers[0].clone(), lee.clone());
-        TaskTracker::new().spawn(async move {
+        apart(async move {
             let grant = offers.await_grant(&lee, offer, None).await?;
             offers.claim(grant, Utc::now()).await
         })

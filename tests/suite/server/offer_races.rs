@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
-use tokio_util::task::TaskTracker;
 
 use crate::server::kill_campaign::{planned, say};
 use crate::server::offer_fixtures::{Fleet, an_offer, claim, claims, decided, numbers, offer};
-use crate::support::fixtures::until;
+use crate::support::fixtures::{apart, until};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_server::TEST_TIMEOUT;
@@ -304,7 +303,7 @@ async fn g16_the_next_claim_follows_within_the_lease_of_a_killed_claimant() {
     })
     .await;
     let (server, guest, offer) = (fleet.servers.remove(1), guests[1].clone(), id.clone());
-    let next = TaskTracker::new().spawn(async move {
+    let next = apart(async move {
         let answer = claim(&server, &guest, &offer).await;
         (server, answer)
     });

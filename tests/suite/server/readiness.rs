@@ -5,9 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::time::{Instant, timeout};
-use tokio_util::task::TaskTracker;
 
-use crate::support::fixtures::{found, until};
+use crate::support::fixtures::{apart, found, until};
 use crate::support::galley_process::Server;
 use crate::support::proxy::Proxy;
 use crate::support::redis_server::{self, TEST_TIMEOUT};
@@ -178,9 +177,9 @@ async fn each_refusal_of_redis_has_its_own_remedy() {
 async fn an_untrusted_certificate_of_redis_has_its_own_remedy() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let port = listener.local_addr().expect("an address").port();
-    let (tls, tasks) = (TestTls::make(), TaskTracker::new());
+    let tls = TestTls::make();
     let acceptor = tls.acceptor();
-    tasks.spawn(async move {
+    apart(async move {
         while let Ok((socket, _)) = listener.accept().await {
             let _refused = acceptor.accept(socket).await;
         }

@@ -90,11 +90,14 @@ async fn set_postgres_back(database: &mut PgConnection) {
     sqlx::raw_sql(lose).execute(database).await.expect("set back");
 }
 
+/// Deletes all rows after the second one of each document, and the fences of its seats.
+pub(crate) const OLDER_SQLITE: &str = "BEGIN IMMEDIATE; DELETE FROM journal WHERE seq > 2; \
+    DELETE FROM updates WHERE seq > 2; DELETE FROM clients; \
+    UPDATE documents SET last_seq = MIN(last_seq, 2); \
+    UPDATE seats SET fence = fence - 1000000; COMMIT";
+
 async fn set_sqlite_back(database: &mut SqliteConnection) {
-    let lose = "BEGIN IMMEDIATE; DELETE FROM journal WHERE seq > 2; DELETE FROM updates WHERE seq > 2; \
-                DELETE FROM clients; UPDATE documents SET last_seq = MIN(last_seq, 2); \
-                UPDATE seats SET fence = fence - 1000000; COMMIT";
-    sqlx::raw_sql(lose).execute(database).await.expect("set back");
+    sqlx::raw_sql(OLDER_SQLITE).execute(database).await.expect("set back");
 }
 
 async fn survives_on_two_servers(then: Then) {

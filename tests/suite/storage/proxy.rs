@@ -10,7 +10,8 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tokio_util::task::TaskTracker;
+
+use crate::support::fixtures::apart;
 
 /// The name of the socket in its folder.
 const SOCKET: &str = ".s.PGSQL.5432";
@@ -45,7 +46,7 @@ impl Proxy {
         let listener = UnixListener::bind(folder.path().join(SOCKET)).unwrap();
         let (shared, stop) = (Arc::<Shared>::default(), CancellationToken::new());
         let accepting = accept(listener, server.join(SOCKET), Arc::clone(&shared), stop.clone());
-        TaskTracker::new().spawn(stop.clone().run_until_cancelled_owned(accepting));
+        apart(stop.clone().run_until_cancelled_owned(accepting));
         Self { folder, database, shared, _stop: stop.drop_guard() }
     }
 
@@ -95,11 +96,10 @@ async fn accept(
         let server = UnixStream::connect(&server).await.unwrap();
         let ((from_client, to_client), (from_server, to_server)) =
             (client.into_split(), server.into_split());
-        let tasks = TaskTracker::new();
         let requests = pass(from_client, to_server, None);
         let answers = pass(from_server, to_client, Some(Arc::clone(&shared)));
-        tasks.spawn(stop.clone().run_until_cancelled_owned(requests));
-        tasks.spawn(stop.clone().run_until_cancelled_owned(answers));
+        apart(stop.clone().run_until_cancelled_owned(requests));
+        apart(stop.clone().run_until_cancelled_owned(answers));
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod review_changes;
 pub(crate) mod review_rows;
 pub(crate) mod review_webhooks;
 pub(crate) mod reviews;
+mod root;
 pub(crate) mod sections;
 mod suggestions;
 pub(crate) mod turns;

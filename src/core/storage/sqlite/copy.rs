@@ -50,6 +50,17 @@ async fn fill(live: &mut SqliteConnection, target: &Path, mark: i32) -> Result<(
     Ok(copy.close().await?)
 }
 
+/// Forgets the root secret of a checked copy: the next server that opens it has another one.
+pub async fn forget_root(copy: &Path) -> Result<(), StorageError> {
+    let mut copy = open::options(copy).journal_mode(SqliteJournalMode::Delete).connect().await?;
+    let has_root = "SELECT count(*) FROM sqlite_schema WHERE name = 'installation_root'";
+    // The copy of an older server has no such table.
+    if sqlx::query_scalar::<_, i64>(has_root).fetch_one(&mut copy).await? != 0 {
+        sqlx::query("DELETE FROM installation_root").execute(&mut copy).await?;
+    }
+    Ok(copy.close().await?)
+}
+
 /// Checks a copy that no other program uses, all of its pages. Its format becomes that of a file without
 /// a write-ahead log.
 ///

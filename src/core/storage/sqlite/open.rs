@@ -252,6 +252,7 @@ pub(super) fn migrations() -> impl Iterator<Item = Migration> {
         (23, "suggestions", include_str!("migrations/0023_suggestions.sql")),
         (24, "spent_ids", include_str!("migrations/0024_spent_ids.sql")),
         (25, "traces", include_str!("migrations/0025_traces.sql")),
+        (26, "root", include_str!("migrations/0026_root.sql")),
     ];
     migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -1,0 +1,2283 @@
+/**
+ * The requests of the page and their answers: `node static/vendor/build.mjs` makes this file of the OpenAPI document.
+ */
+
+export interface paths {
+  "/api/auth": {
+    get: operations["entry"];
+  };
+  "/api/auth/leave": {
+    post: operations["leave"];
+  };
+  "/api/auth/session": {
+    post: operations["exchangeSession"];
+  };
+  "/api/auth/guest": {
+    post: operations["enterAsGuest"];
+  };
+  "/api/me": {
+    get: operations["me"];
+    patch: operations["changeMe"];
+  };
+  "/api/auth/transfer": {
+    post: operations["enterByCode"];
+  };
+  "/api/me/transfer": {
+    post: operations["createCode"];
+  };
+  "/api/me/reminders": {
+    get: operations["reminders"];
+    put: operations["setReminders"];
+  };
+  "/api/documents": {
+    get: operations["listDocuments"];
+    post: operations["createDocument"];
+  };
+  "/api/documents/{id}": {
+    get: operations["getDocument"];
+    delete: operations["deleteDocument"];
+    patch: operations["renameDocument"];
+  };
+  "/api/documents/{id}/restore": {
+    post: operations["restoreDocument"];
+  };
+  "/api/documents/{id}/text": {
+    get: operations["documentText"];
+  };
+  "/api/documents/{id}/sections": {
+    get: operations["listSections"];
+    put: operations["setSections"];
+  };
+  "/api/documents/import": {
+    post: operations["importDocument"];
+  };
+  "/api/share-links/{id}/export": {
+    get: operations["exportDocument"];
+  };
+  "/api/export-formats": {
+    get: operations["listExportFormats"];
+  };
+  "/api/documents/{id}/versions": {
+    get: operations["listVersions"];
+    post: operations["nameVersion"];
+  };
+  "/api/documents/{id}/versions/{vid}": {
+    get: operations["getVersion"];
+  };
+  "/api/documents/{id}/versions/{vid}/diff": {
+    get: operations["diffVersion"];
+  };
+  "/api/documents/{id}/versions/{vid}/restore": {
+    post: operations["restoreVersion"];
+  };
+  "/api/documents/{id}/share-link": {
+    post: operations["shareDocument"];
+  };
+  "/api/share-links": {
+    get: operations["listShareLinks"];
+  };
+  "/api/share-links/{id}": {
+    get: operations["showShareLink"];
+    delete: operations["revokeShareLink"];
+  };
+  "/api/share-links/{id}/join": {
+    post: operations["joinShareLink"];
+  };
+  "/api/share-links/{id}/invite": {
+    post: operations["renewInvite"];
+  };
+  "/api/share-links/{id}/invite/check": {
+    post: operations["checkInvite"];
+  };
+  "/api/share-links/{id}/reviewer": {
+    put: operations["replaceReviewer"];
+    delete: operations["removeReviewer"];
+  };
+  "/api/me/address": {
+    get: operations["address"];
+    put: operations["setHandle"];
+  };
+  "/api/me/address/renew": {
+    post: operations["renewAddress"];
+  };
+  "/api/people/find": {
+    post: operations["findPerson"];
+  };
+  "/api/partners": {
+    get: operations["listPartners"];
+  };
+  "/api/partners/{user_id}": {
+    delete: operations["removePartner"];
+  };
+  "/api/review-requests": {
+    get: operations["listRequests"];
+    post: operations["sendRequest"];
+  };
+  "/api/review-requests/{id}": {
+    get: operations["showRequest"];
+  };
+  "/api/review-requests/{id}/accept": {
+    post: operations["acceptRequest"];
+  };
+  "/api/review-requests/decline-all": {
+    post: operations["declineAllRequests"];
+  };
+  "/api/review-requests/{id}/decline": {
+    post: operations["declineRequest"];
+  };
+  "/api/review-requests/{id}/withdraw": {
+    post: operations["withdrawRequest"];
+  };
+  "/api/review-offers": {
+    get: operations["listOffers"];
+    post: operations["createOffer"];
+  };
+  "/api/review-offers/{id}": {
+    get: operations["getOffer"];
+  };
+  "/api/review-offers/{id}/close": {
+    post: operations["closeOffer"];
+  };
+  "/api/review-offers/{id}/claims": {
+    get: operations["listOfferClaims"];
+    post: operations["claimOffer"];
+  };
+  "/api/review-offers/{id}/claims/{cid}": {
+    delete: operations["endOfferClaim"];
+  };
+  "/api/review-offers/{id}/claims/{cid}/accept": {
+    post: operations["acceptOfferClaim"];
+  };
+  "/api/share-links/{id}/reviews": {
+    get: operations["listReviews"];
+    post: operations["createReview"];
+  };
+  "/api/share-links/{id}/reviews/{rid}": {
+    get: operations["showReview"];
+    delete: operations["deleteReview"];
+    patch: operations["editReview"];
+  };
+  "/api/share-links/{id}/reviews/{rid}/replies": {
+    post: operations["replyToReview"];
+  };
+  "/api/share-links/{id}/reviews/{rid}/replies/{reply}": {
+    delete: operations["deleteReply"];
+    patch: operations["editReply"];
+  };
+  "/api/share-links/{id}/reviews/{rid}/accept": {
+    post: operations["acceptReview"];
+  };
+  "/api/share-links/{id}/reviews/{rid}/reject": {
+    post: operations["rejectReview"];
+  };
+  "/api/share-links/{id}/reviews/{rid}/resolve": {
+    post: operations["resolveReview"];
+  };
+  "/api/share-links/{id}/reviews/{rid}/reopen": {
+    post: operations["reopenReview"];
+  };
+  "/api/share-links/{id}/suggestions": {
+    post: operations["suggest"];
+  };
+  "/api/share-links/{id}/decisions": {
+    post: operations["decideReviews"];
+  };
+  "/api/share-links/{id}/decisions/{did}/undo": {
+    post: operations["undoDecision"];
+  };
+  "/api/share-links/{id}/seen": {
+    put: operations["markSeen"];
+  };
+  "/api/share-links/{id}/turn": {
+    post: operations["passTurn"];
+  };
+  "/ws/share-links/{id}/{role}": {
+    get: operations["connect"];
+  };
+  "/api/push-key": {
+    get: operations["pushKey"];
+  };
+  "/api/push-subscriptions": {
+    get: operations["listPushSubscriptions"];
+    post: operations["subscribe"];
+  };
+  "/api/push-subscriptions/{id}": {
+    delete: operations["unsubscribe"];
+  };
+  "/api/admin/sessions": {
+    get: operations["listSessions"];
+  };
+  "/api/admin/sessions/{session_id}": {
+    get: operations["explainSession"];
+    delete: operations["endSession"];
+  };
+  "/api/admin/share-links/{id}": {
+    delete: operations["revokeShareLinkAsAdmin"];
+  };
+  "/api/admin/series": {
+    get: operations["readSeries"];
+  };
+  "/api/admin/locks": {
+    get: operations["listLocks"];
+  };
+  "/api/admin/jobs": {
+    get: operations["listJobs"];
+  };
+  "/api/admin/webhooks": {
+    get: operations["listWebhooks"];
+  };
+  "/api/admin/webhooks/replay": {
+    post: operations["replayWebhooks"];
+  };
+  "/api/admin/webhooks/{id}/replay": {
+    post: operations["replayWebhook"];
+  };
+  "/healthz": {
+    get: operations["alive"];
+  };
+  "/readyz": {
+    get: operations["ready"];
+  };
+  "/metrics": {
+    get: operations["metrics"];
+  };
+  "/openapi.json": {
+    get: operations["openapi"];
+  };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+  schemas: {
+    Id: string;
+    Role: "writer" | "reviewer";
+    Problem: {
+      type: "/problems/already-claimed" | "/problems/already-partners" | "/problems/already-undone" | "/problems/already-writer" | "/problems/anchor-mismatch" | "/problems/anchor-moved" | "/problems/bearer-required" | "/problems/claim-accepted" | "/problems/claim-limit" | "/problems/document-damaged" | "/problems/document-reset" | "/problems/document-too-large" | "/problems/export-too-large" | "/problems/foreign-origin" | "/problems/format-not-available" | "/problems/guest-limit" | "/problems/guest-session" | "/problems/guests-off" | "/problems/handle-taken" | "/problems/import-format" | "/problems/import-too-large" | "/problems/import-unreadable" | "/problems/internal" | "/problems/invalid" | "/problems/invalid-handle" | "/problems/invalid-reminders" | "/problems/invalid-subscription" | "/problems/lock-wait-timeout" | "/problems/malformed" | "/problems/method-not-allowed" | "/problems/moved" | "/problems/name-from-host" | "/problems/no-guest-requests" | "/problems/no-reviewer" | "/problems/not-a-guest" | "/problems/not-a-partner" | "/problems/not-admin" | "/problems/not-author" | "/problems/not-found" | "/problems/not-in-this-state" | "/problems/not-ready" | "/problems/not-saved" | "/problems/not-the-owner" | "/problems/not-the-receiver" | "/problems/not-the-sender" | "/problems/not-the-writer" | "/problems/offer-closed" | "/problems/own-offer" | "/problems/own-self" | "/problems/push-off" | "/problems/quota-spent" | "/problems/request-already-received" | "/problems/request-already-sent" | "/problems/request-limit" | "/problems/request-not-pending" | "/problems/reviewer-exists" | "/problems/room-full" | "/problems/seat-not-held" | "/problems/section-not-found" | "/problems/sold-out" | "/problems/storage-full" | "/problems/text-changing" | "/problems/text-too-costly" | "/problems/too-large" | "/problems/too-many" | "/problems/too-many-requests" | "/problems/transfer-code-invalid" | "/problems/unauthenticated" | "/problems/unavailable" | "/problems/undo-conflict" | "/problems/undo-expired" | "/problems/unknown-format" | "/problems/unknown-user" | "/problems/unsaved-full" | "/problems/unsupported-media-type" | "/problems/version-mismatch" | "/problems/wrong-host" | "/problems/wrong-invite";
+      title: string;
+      status: number;
+      detail?: string;
+      request_id?: string;
+      down?: string[];
+      deleted?: {
+        by: components["schemas"]["User"];
+        at: string;
+        purge_at: string;
+      };
+      state?: string;
+      field?: string;
+      encoding?: string;
+      remedy?: string;
+      age_ms?: number;
+      reviews?: components["schemas"]["Id"][];
+      id?: components["schemas"]["Id"];
+    };
+    User: {
+      id: components["schemas"]["Id"];
+      name: string;
+    };
+    Document: {
+      id: components["schemas"]["Id"];
+      title: string;
+      owner: components["schemas"]["User"];
+      created_at: string;
+      updated_at: string;
+      deleted_at?: string;
+      purge_at?: string;
+      characters: number;
+    };
+    SeatView: {
+      taken: boolean | null;
+      waiting?: number;
+      user: components["schemas"]["User"] | null;
+      since: string | null;
+    };
+    Seats: {
+      writer: components["schemas"]["SeatView"];
+      reviewer: components["schemas"]["SeatView"];
+    };
+    ShareLinkWithInvite: {
+      id: components["schemas"]["Id"];
+      document_id: components["schemas"]["Id"];
+      title: string;
+      writer: components["schemas"]["User"];
+      reviewer: components["schemas"]["User"] | null;
+      reviewer_since: components["schemas"]["ReviewerSince"];
+      invited_at: components["schemas"]["InvitedAt"];
+      attempts: components["schemas"]["Attempts"];
+      invite: {
+        token: string;
+        url: string;
+      };
+    };
+    ShareLink: {
+      id: components["schemas"]["Id"];
+      document_id: components["schemas"]["Id"];
+      title: string;
+      writer: components["schemas"]["User"];
+      reviewer: components["schemas"]["User"] | null;
+      seen: number;
+      reviews: components["schemas"]["ReviewCounts"];
+      turn: components["schemas"]["Turn"] | null;
+      reviewer_since?: components["schemas"]["ReviewerSince"];
+      invited_at?: components["schemas"]["InvitedAt"];
+      attempts?: components["schemas"]["Attempts"];
+      seats: components["schemas"]["Seats"];
+    };
+    ReviewerSince: string | null;
+    InvitedAt: string;
+    Attempts: {
+      user: components["schemas"]["User"];
+      at: string;
+    }[];
+    Join: {
+      invite: string;
+    };
+    ReviewCounts: {
+      open: number;
+      unread: number;
+      total: number;
+    };
+    Turn: {
+      role: components["schemas"]["Role"];
+      since: string;
+      by: components["schemas"]["User"];
+    };
+    Entry: {
+      guests: boolean;
+      sign_in_url: string | null;
+      user: components["schemas"]["Me"] | null;
+      expires_at: string | null;
+    };
+    Me: {
+      id: components["schemas"]["Id"];
+      name: string;
+      guest_requests: boolean;
+    };
+    MeChange: {
+      name?: string;
+      guest_requests?: boolean;
+    };
+    NewGuest: {
+      name: string;
+    };
+    Welcome: {
+      user: components["schemas"]["User"];
+      token: string;
+      expires_at: string;
+    };
+    TransferCode: {
+      code: string;
+      url: string;
+      expires_at: string;
+    };
+    Code: {
+      code: string;
+    };
+    Reminders: {
+      review_unanswered: boolean;
+      seat_free: boolean;
+      request_unanswered: boolean;
+      quiet: {
+        from: string;
+        to: string;
+      } | null;
+      time_zone: string | null;
+    };
+    NewSections: {
+      sections: components["schemas"]["NewSection"][];
+    };
+    NewSection: {
+      title: string;
+      at?: number | string | null;
+      limit?: number | null;
+      floor?: number | null;
+      unit?: components["schemas"]["CountUnit"] | null;
+      line_break?: number | null;
+      question?: boolean | null;
+    };
+    CountUnit: "spaces" | "no-spaces" | "utf8" | "euc-kr" | "neis" | "words";
+    Sections: {
+      sections: components["schemas"]["Section"][];
+    };
+    Section: {
+      title: string;
+      at: number | null;
+      limit?: number;
+      floor?: number;
+      unit?: components["schemas"]["CountUnit"];
+      line_break?: number;
+      question?: boolean;
+    };
+    NewDocument: {
+      title: string;
+      text: string;
+      sections?: components["schemas"]["NewSection"][];
+    };
+    Title: {
+      title: string;
+    };
+    DocumentList: {
+      documents: components["schemas"]["Document"][];
+      next_cursor: string | null;
+      retention_seconds?: number;
+    };
+    ExportFormats: {
+      formats: ("docx" | "html" | "md" | "pdf" | "txt")[];
+    };
+    ExportBuilding: {
+      status: "building";
+      progress: number;
+    };
+    ImportedDocument: components["schemas"]["Document"] & {
+      import: components["schemas"]["ImportChanges"];
+    };
+    ImportChanges: {
+      tables: number;
+      footnotes: number;
+      comments_left: number;
+      changes_applied: number;
+      equations?: number;
+      hidden_passages?: number;
+      number_formats?: string[];
+      left_out?: {
+        [key: string]: number;
+      };
+    };
+    Version: {
+      id: components["schemas"]["Id"];
+      document_id: components["schemas"]["Id"];
+      number: number;
+      kind: "pause" | "seat" | "decision" | "named" | "restore";
+      label: string | null;
+      authors: components["schemas"]["User"][];
+      restored_from: number | null;
+      characters: number;
+      created_at: string;
+    };
+    VersionWithText: {
+      id: components["schemas"]["Id"];
+      document_id: components["schemas"]["Id"];
+      number: number;
+      kind: "pause" | "seat" | "decision" | "named" | "restore";
+      label: string | null;
+      authors: components["schemas"]["User"][];
+      restored_from: number | null;
+      characters: number;
+      created_at: string;
+      text: string;
+    };
+    VersionList: {
+      versions: components["schemas"]["Version"][];
+      next_cursor: string | null;
+    };
+    Label: {
+      label: string;
+    };
+    Difference: {
+      from: string;
+      to: string;
+      segments: {
+        op: "equal" | "insert" | "delete";
+        text: string;
+      }[];
+    };
+    ShareLinkList: {
+      share_links: components["schemas"]["ShareLink"][];
+      next_cursor: string | null;
+    };
+    InvitePreview: {
+      title: string;
+      writer: {
+        name: string;
+      };
+      free: boolean;
+      yours: boolean;
+    };
+    NewReviewer: {
+      user_id: string;
+    };
+    Address: {
+      handle: string | null;
+      link: {
+        token: string;
+        url: string;
+      };
+    };
+    NewHandle: {
+      handle: string | null;
+    };
+    FindPerson: {
+      to: string;
+    };
+    FoundPerson: {
+      user: components["schemas"]["User"];
+    };
+    PartnerList: {
+      partners: {
+        user: components["schemas"]["User"];
+        since: string;
+      }[];
+      next_cursor: string | null;
+    };
+    RequestState: "pending" | "accepted" | "declined" | "withdrawn" | "expired";
+    NewReviewRequest: {
+      to: string;
+      as: "writer" | "reviewer";
+      message?: string | null;
+      document_id?: string | null;
+    };
+    ReviewRequest: {
+      id: components["schemas"]["Id"];
+      from: components["schemas"]["User"];
+      to: components["schemas"]["User"];
+      as: "writer" | "reviewer";
+      message: string | null;
+      document_id: string | null;
+      title: string | null;
+      state: components["schemas"]["RequestState"];
+      created_at: string;
+      decided_at: string | null;
+      expires_at: string;
+    };
+    ReviewRequestList: {
+      requests: components["schemas"]["ReviewRequest"][];
+      next_cursor: string | null;
+    };
+    AcceptedRequest: {
+      request: components["schemas"]["ReviewRequest"];
+      partner: components["schemas"]["User"];
+      share_link_id: string | null;
+      share_link: "joined" | "reviewer-exists" | "document-gone" | null;
+    };
+    Offer: {
+      id: components["schemas"]["Id"];
+      owner: components["schemas"]["User"];
+      title: string;
+      message: string | null;
+      capacity: number;
+      remaining: number;
+      state: "open" | "sold-out" | "closed";
+      created_at: string;
+      closed_at: string | null;
+      url: string;
+    };
+    NewOffer: {
+      title: string;
+      capacity: number;
+      message?: string;
+    };
+    OfferList: {
+      offers: components["schemas"]["Offer"][];
+      next_cursor: string | null;
+    };
+    OfferClaim: {
+      id: components["schemas"]["Id"];
+      offer_id: components["schemas"]["Id"];
+      user: components["schemas"]["User"];
+      number: number;
+      state: "claimed" | "accepted";
+      message: string | null;
+      created_at: string;
+    };
+    NewOfferClaim: {
+      message?: string;
+    };
+    OfferClaimList: {
+      claims: components["schemas"]["OfferClaim"][];
+      next_cursor: string | null;
+    };
+    PassTurn: {
+      to: components["schemas"]["Role"];
+    };
+    Seen: {
+      change: number;
+    };
+    Anchor: {
+      state: "exact" | "edited" | "moved" | "orphaned";
+      start: number;
+      end: number;
+      quote: string;
+      prefix: string;
+      suffix: string;
+      relative?: {
+        start: string;
+        end: string;
+      };
+    };
+    Reply: {
+      id: components["schemas"]["Id"];
+      author: components["schemas"]["User"];
+      body: string;
+      created_at: string;
+      edited_at: string | null;
+    };
+    Replied: components["schemas"]["Reply"] & {
+      review: components["schemas"]["Review"];
+    };
+    Decided: {
+      id: components["schemas"]["Id"];
+      by: components["schemas"]["User"];
+      at: string;
+      undo_until: string;
+    };
+    Part: {
+      anchor: components["schemas"]["Anchor"];
+      text: string;
+    };
+    TextPosition: number | string;
+    NewPart: {
+      start: components["schemas"]["TextPosition"];
+      end: components["schemas"]["TextPosition"];
+      quote: string;
+      text: string;
+    } | {
+      at: components["schemas"]["TextPosition"];
+      text: string;
+    };
+    NewSuggestion: {
+      id: string;
+      version?: number | null;
+      parts: components["schemas"]["NewPart"][];
+      body?: string | null;
+      group?: string;
+    };
+    SuggestionBatch: {
+      put?: components["schemas"]["NewSuggestion"][];
+      withdraw?: {
+        id: components["schemas"]["Id"];
+        version: number;
+      }[];
+    };
+    SuggestionOutcomes: {
+      items: {
+        id: string | null;
+        state: "kept" | "withdrawn" | "refused";
+        version?: number;
+        reason?: "quote-changed" | "version" | "decided" | "overlaps" | "full" | "too-long" | "not-yours" | "position" | "malformed";
+      }[];
+    };
+    Review: {
+      id: components["schemas"]["Id"];
+      share_link_id: components["schemas"]["Id"];
+      author: components["schemas"]["User"];
+      kind: "comment" | "suggestion" | "summary";
+      origin: "form" | "typed";
+      anchor: components["schemas"]["Anchor"] | null;
+      body: string;
+      suggestion: string | null;
+      parts: components["schemas"]["Part"][];
+      status: "open" | "accepted" | "rejected" | "resolved";
+      outcome: "withdrawn" | "fulfilled" | null;
+      decision: components["schemas"]["Decided"] | null;
+      version: number;
+      change: number;
+      changed_by: components["schemas"]["Id"] | null;
+      replies: components["schemas"]["Reply"][];
+      created_at: string;
+      updated_at: string;
+    };
+    ReviewList: {
+      reviews: components["schemas"]["Review"][];
+      next_cursor: string | null;
+    };
+    NewDecision: {
+      decision: "accept" | "reject";
+      reviews: {
+        id: components["schemas"]["Id"];
+        version: number;
+        moved?: string[];
+      }[];
+    };
+    DecisionMade: {
+      id: components["schemas"]["Id"] | null;
+      decision: "accept" | "reject";
+      done: components["schemas"]["Id"][];
+      skipped: {
+        id: components["schemas"]["Id"];
+        reason: "version" | "decided" | "not-found" | "no-suggestion" | "anchor-moved" | "moved" | "overlaps";
+      }[];
+      undo_until: string | null;
+    };
+    DecisionUndone: {
+      id: components["schemas"]["Id"];
+      undone: components["schemas"]["Id"][];
+    };
+    NewReview: {
+      anchor: {
+        start: number;
+        end: number;
+        quote: string;
+      } | null;
+      body: string;
+      suggestion?: string | null;
+    };
+    ReviewChanges: {
+      body?: string;
+      suggestion?: string | null;
+    };
+    NewReply: {
+      body: string;
+    };
+    PushKey: {
+      key: string;
+    };
+    NewPushSubscription: {
+      endpoint: string;
+      expirationTime?: number | null;
+      keys: {
+        p256dh: string;
+        auth: string;
+      };
+      lang?: "ko" | "en" | null;
+    };
+    NewPushSubscriptionId: {
+      id: components["schemas"]["Id"];
+      created_at: string;
+    };
+    PushSubscriptions: {
+      subscriptions: {
+        id: components["schemas"]["Id"];
+        service: string;
+        lang: "ko" | "en" | null;
+        expires_at: string | null;
+        created_at: string;
+      }[];
+    };
+    HeldSeat: {
+      lock_key: string;
+      share_link_id: components["schemas"]["Id"];
+      title: string | null;
+      role: components["schemas"]["Role"];
+      session_id: components["schemas"]["Id"] | null;
+      user: components["schemas"]["User"] | null;
+      node: string | null;
+      since: string | null;
+      fence: number | null;
+      ttl_ms: number | null;
+      last_seen: string;
+      state: "claiming" | "held" | "uncertain" | "away" | "ended";
+    };
+    SessionDetails: {
+      why: string;
+      told_by: "this-server" | "its-server" | "redis";
+      as_of: string;
+      last_heard: string | null;
+      last_active: string | null;
+      last_edit: string | null;
+      last_renewal: string | null;
+      trusted_until: string | null;
+      kept_until: string | null;
+      grace_until: string | null;
+      idle_release_at: string | null;
+      waiting: number;
+      line: {
+        position: number;
+        user: components["schemas"]["User"];
+        since: string;
+        node: string;
+      }[];
+    } & components["schemas"]["HeldSeat"];
+    HeldLock: {
+      class: string;
+      name: string;
+      lock_key: string;
+      node: string | null;
+      since: string | null;
+      age_ms: number | null;
+      ttl_ms: number | null;
+      fence: number | null;
+      waiting: number;
+      user: components["schemas"]["User"] | null;
+      share_link_id?: components["schemas"]["Id"];
+      role?: components["schemas"]["Role"];
+      session_id?: components["schemas"]["Id"] | null;
+    };
+    Series: {
+      minutes: string[];
+      seats: (number | null)[];
+      edits: (number | null)[];
+      renewal_p99_ms: (number | null)[];
+      missing: components["schemas"]["Id"][];
+    };
+    LockList: {
+      classes: {
+        class: string;
+        held: number;
+        waiting: number;
+        oldest_age_ms: number | null;
+      }[];
+      locks: components["schemas"]["HeldLock"][];
+      alarms: {
+        class: string;
+        alarm: "failures" | "wait" | "hold";
+        since: string;
+        measured: number;
+        limit: number;
+        remedy: string;
+      }[];
+      node: string;
+      next_cursor: string | null;
+    };
+    SessionList: {
+      sessions: components["schemas"]["HeldSeat"][];
+      nodes: {
+        id: string;
+        name: string | null;
+        sessions: number;
+        self: boolean;
+      }[];
+      next_cursor: string | null;
+    };
+    Jobs: {
+      jobs: {
+        job: string;
+        running: {
+          node: components["schemas"]["Id"];
+          since: string;
+          fence: number;
+        } | null;
+        last_runs: {
+          started_at: string;
+          ended_at: string | null;
+          node: components["schemas"]["Id"];
+          fence: number;
+          outcome: "running" | "done" | "stopped" | "lock-lost" | "failed";
+          counts: {
+            [key: string]: number;
+          };
+        }[];
+        next_at: string;
+        estimate_ms: number;
+      }[];
+    };
+    WebhookState: "pending" | "dead";
+    Webhook: {
+      id: components["schemas"]["Id"];
+      type: string;
+      url: string;
+      document_id: string | null;
+      share_link_id: string | null;
+      created_at: string;
+      attempts: number;
+      next_at: string | null;
+      last_error: string | null;
+      state: components["schemas"]["WebhookState"];
+    };
+    WebhookList: {
+      webhooks: components["schemas"]["Webhook"][];
+      next_cursor: string | null;
+    };
+  };
+  responses: never;
+  parameters: {
+    IfMatch: string;
+    Limit: number;
+    Cursor: string;
+  };
+  requestBodies: never;
+  headers: never;
+  pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+  entry: {
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Entry"];
+        };
+      };
+    };
+  };
+  leave: {
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  exchangeSession: {
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  enterAsGuest: {
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewGuest"];
+      };
+    };
+    responses: {
+      201: {
+        content: {
+          "application/json": components["schemas"]["Welcome"];
+        };
+      };
+    };
+  };
+  me: {
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Me"];
+        };
+      };
+    };
+  };
+  changeMe: {
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["MeChange"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": (components["schemas"]["Me"] & components["schemas"]["Welcome"]) | components["schemas"]["Me"];
+        };
+      };
+    };
+  };
+  enterByCode: {
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["Code"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Welcome"];
+        };
+      };
+    };
+  };
+  createCode: {
+    responses: {
+      201: {
+        content: {
+          "application/json": components["schemas"]["TransferCode"];
+        };
+      };
+    };
+  };
+  reminders: {
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Reminders"];
+        };
+      };
+    };
+  };
+  setReminders: {
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["Reminders"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Reminders"];
+        };
+      };
+    };
+  };
+  listDocuments: {
+    parameters: {
+      query?: {
+        deleted?: boolean;
+        limit?: components["parameters"]["Limit"];
+        cursor?: components["parameters"]["Cursor"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["DocumentList"];
+        };
+      };
+    };
+  };
+  createDocument: {
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewDocument"];
+      };
+    };
+    responses: {
+      201: {
+        content: {
+          "application/json": components["schemas"]["Document"];
+        };
+      };
+    };
+  };
+  getDocument: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Document"];
+        };
+      };
+    };
+  };
+  deleteDocument: {
+    parameters: {
+      query?: {
+        permanent?: boolean;
+      };
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  renameDocument: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["Title"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Document"];
+        };
+      };
+    };
+  };
+  restoreDocument: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Document"];
+        };
+      };
+    };
+  };
+  documentText: {
+    parameters: {
+      query?: {
+        view?: "accepted";
+      };
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "text/plain": string;
+        };
+      };
+    };
+  };
+  listSections: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Sections"];
+        };
+      };
+    };
+  };
+  setSections: {
+    parameters: {
+      header?: {
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewSections"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Sections"];
+        };
+      };
+    };
+  };
+  importDocument: {
+    parameters: {
+      query?: {
+        title?: string;
+        name?: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/octet-stream": string;
+      };
+    };
+    responses: {
+      201: {
+        content: {
+          "application/json": components["schemas"]["ImportedDocument"];
+        };
+      };
+    };
+  };
+  exportDocument: {
+    parameters: {
+      query: {
+        format: "docx" | "html" | "md" | "txt" | "pdf";
+        reviews?: "1" | "0";
+        zone?: string;
+      };
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/vnd.openxmlformats-officedocument.wordprocessingml.document": string;
+          "application/pdf": string;
+          "text/html": string;
+          "text/markdown": string;
+          "text/plain": string;
+        };
+      };
+      202: {
+        content: {
+          "application/json": components["schemas"]["ExportBuilding"];
+        };
+      };
+    };
+  };
+  listExportFormats: {
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ExportFormats"];
+        };
+      };
+    };
+  };
+  listVersions: {
+    parameters: {
+      query?: {
+        limit?: components["parameters"]["Limit"];
+        cursor?: components["parameters"]["Cursor"];
+      };
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["VersionList"];
+        };
+      };
+    };
+  };
+  nameVersion: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["Label"];
+      };
+    };
+    responses: {
+      201: {
+        content: {
+          "application/json": components["schemas"]["Version"];
+        };
+      };
+    };
+  };
+  getVersion: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+        vid: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["VersionWithText"];
+        };
+      };
+    };
+  };
+  diffVersion: {
+    parameters: {
+      query?: {
+        against?: string;
+      };
+      path: {
+        id: components["schemas"]["Id"];
+        vid: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Difference"];
+        };
+      };
+    };
+  };
+  restoreVersion: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+        vid: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Version"];
+        };
+      };
+      201: {
+        content: {
+          "application/json": components["schemas"]["Version"];
+        };
+      };
+    };
+  };
+  shareDocument: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ShareLinkWithInvite"];
+        };
+      };
+      201: {
+        content: {
+          "application/json": components["schemas"]["ShareLinkWithInvite"];
+        };
+      };
+    };
+  };
+  listShareLinks: {
+    parameters: {
+      query?: {
+        limit?: number;
+        cursor?: components["parameters"]["Cursor"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ShareLinkList"];
+        };
+      };
+    };
+  };
+  showShareLink: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ShareLink"];
+        };
+      };
+    };
+  };
+  revokeShareLink: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  joinShareLink: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["Join"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ShareLink"];
+        };
+      };
+    };
+  };
+  renewInvite: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ShareLinkWithInvite"];
+        };
+      };
+    };
+  };
+  checkInvite: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["Join"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["InvitePreview"];
+        };
+      };
+    };
+  };
+  replaceReviewer: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewReviewer"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ShareLink"];
+        };
+      };
+    };
+  };
+  removeReviewer: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  address: {
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Address"];
+        };
+      };
+    };
+  };
+  setHandle: {
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewHandle"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Address"];
+        };
+      };
+    };
+  };
+  renewAddress: {
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Address"];
+        };
+      };
+    };
+  };
+  findPerson: {
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["FindPerson"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["FoundPerson"];
+        };
+      };
+    };
+  };
+  listPartners: {
+    parameters: {
+      query?: {
+        limit?: components["parameters"]["Limit"];
+        cursor?: components["parameters"]["Cursor"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["PartnerList"];
+        };
+      };
+    };
+  };
+  removePartner: {
+    parameters: {
+      path: {
+        user_id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  listRequests: {
+    parameters: {
+      query?: {
+        state?: components["schemas"]["RequestState"];
+        direction?: "sent" | "received";
+        limit?: components["parameters"]["Limit"];
+        cursor?: components["parameters"]["Cursor"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ReviewRequestList"];
+        };
+      };
+    };
+  };
+  sendRequest: {
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewReviewRequest"];
+      };
+    };
+    responses: {
+      201: {
+        content: {
+          "application/json": components["schemas"]["ReviewRequest"];
+        };
+      };
+    };
+  };
+  showRequest: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ReviewRequest"];
+        };
+      };
+    };
+  };
+  acceptRequest: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["AcceptedRequest"];
+        };
+      };
+    };
+  };
+  declineAllRequests: {
+    responses: {
+      200: {
+        content: {
+          "application/json": {
+            declined: number;
+          };
+        };
+      };
+    };
+  };
+  declineRequest: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ReviewRequest"];
+        };
+      };
+    };
+  };
+  withdrawRequest: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ReviewRequest"];
+        };
+      };
+    };
+  };
+  listOffers: {
+    parameters: {
+      query?: {
+        limit?: components["parameters"]["Limit"];
+        cursor?: components["parameters"]["Cursor"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["OfferList"];
+        };
+      };
+    };
+  };
+  createOffer: {
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewOffer"];
+      };
+    };
+    responses: {
+      201: {
+        content: {
+          "application/json": components["schemas"]["Offer"];
+        };
+      };
+    };
+  };
+  getOffer: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Offer"] & {
+            claim: components["schemas"]["OfferClaim"] | null;
+          };
+        };
+      };
+    };
+  };
+  closeOffer: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Offer"];
+        };
+      };
+    };
+  };
+  listOfferClaims: {
+    parameters: {
+      query?: {
+        limit?: components["parameters"]["Limit"];
+        cursor?: components["parameters"]["Cursor"];
+      };
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["OfferClaimList"];
+        };
+      };
+    };
+  };
+  claimOffer: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody?: {
+      content: {
+        "application/json": components["schemas"]["NewOfferClaim"];
+      };
+    };
+    responses: {
+      201: {
+        content: {
+          "application/json": components["schemas"]["OfferClaim"];
+        };
+      };
+    };
+  };
+  endOfferClaim: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+        cid: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  acceptOfferClaim: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+        cid: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": {
+            partner: components["schemas"]["User"];
+            claim: components["schemas"]["OfferClaim"];
+          };
+        };
+      };
+    };
+  };
+  listReviews: {
+    parameters: {
+      query?: {
+        limit?: number;
+        cursor?: components["parameters"]["Cursor"];
+        status?: "open" | "accepted" | "rejected" | "resolved";
+        kind?: "comment" | "suggestion" | "summary";
+      };
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["ReviewList"];
+        };
+      };
+    };
+  };
+  createReview: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewReview"];
+      };
+    };
+    responses: {
+      201: {
+        content: {
+          "application/json": components["schemas"]["Review"];
+        };
+      };
+    };
+  };
+  showReview: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+        rid: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Review"];
+        };
+      };
+    };
+  };
+  deleteReview: {
+    parameters: {
+      header?: {
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        id: components["schemas"]["Id"];
+        rid: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  editReview: {
+    parameters: {
+      header?: {
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        id: components["schemas"]["Id"];
+        rid: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["ReviewChanges"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Review"];
+        };
+      };
+    };
+  };
+  replyToReview: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+        rid: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewReply"];
+      };
+    };
+    responses: {
+      201: {
+        content: {
+          "application/json": components["schemas"]["Replied"];
+        };
+      };
+    };
+  };
+  deleteReply: {
+    parameters: {
+      header?: {
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        id: components["schemas"]["Id"];
+        rid: components["schemas"]["Id"];
+        reply: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Review"];
+        };
+      };
+    };
+  };
+  editReply: {
+    parameters: {
+      header?: {
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        id: components["schemas"]["Id"];
+        rid: components["schemas"]["Id"];
+        reply: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewReply"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Review"];
+        };
+      };
+    };
+  };
+  acceptReview: {
+    parameters: {
+      header?: {
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        id: components["schemas"]["Id"];
+        rid: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Review"];
+        };
+      };
+    };
+  };
+  rejectReview: {
+    parameters: {
+      header?: {
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        id: components["schemas"]["Id"];
+        rid: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Review"];
+        };
+      };
+    };
+  };
+  resolveReview: {
+    parameters: {
+      header?: {
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        id: components["schemas"]["Id"];
+        rid: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Review"];
+        };
+      };
+    };
+  };
+  reopenReview: {
+    parameters: {
+      header?: {
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        id: components["schemas"]["Id"];
+        rid: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Review"];
+        };
+      };
+    };
+  };
+  suggest: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SuggestionBatch"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["SuggestionOutcomes"];
+        };
+      };
+    };
+  };
+  decideReviews: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewDecision"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["DecisionMade"];
+        };
+      };
+    };
+  };
+  undoDecision: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+        did: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["DecisionUndone"];
+        };
+      };
+    };
+  };
+  markSeen: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["Seen"];
+      };
+    };
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  passTurn: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["PassTurn"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": {
+            turn: components["schemas"]["Turn"];
+          };
+        };
+      };
+    };
+  };
+  connect: {
+    parameters: {
+      query?: {
+        token?: string;
+        events?: "0" | "1";
+        wait?: number;
+        takeover?: "0" | "1";
+        resume?: string;
+      };
+      path: {
+        id: components["schemas"]["Id"];
+        role: components["schemas"]["Role"];
+      };
+    };
+    responses: never;
+  };
+  pushKey: {
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["PushKey"];
+        };
+      };
+    };
+  };
+  listPushSubscriptions: {
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["PushSubscriptions"];
+        };
+      };
+    };
+  };
+  subscribe: {
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewPushSubscription"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["NewPushSubscriptionId"];
+        };
+      };
+      201: {
+        content: {
+          "application/json": components["schemas"]["NewPushSubscriptionId"];
+        };
+      };
+    };
+  };
+  unsubscribe: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  listSessions: {
+    parameters: {
+      query?: {
+        node?: "self";
+        user?: string;
+        document?: components["schemas"]["Id"];
+        limit?: number;
+        cursor?: components["parameters"]["Cursor"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["SessionList"];
+        };
+      };
+    };
+  };
+  explainSession: {
+    parameters: {
+      path: {
+        session_id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["SessionDetails"];
+        };
+      };
+    };
+  };
+  endSession: {
+    parameters: {
+      path: {
+        session_id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  revokeShareLinkAsAdmin: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  readSeries: {
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Series"];
+        };
+      };
+    };
+  };
+  listLocks: {
+    parameters: {
+      query?: {
+        class?: string;
+        limit?: components["parameters"]["Limit"];
+        cursor?: components["parameters"]["Cursor"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["LockList"];
+        };
+      };
+    };
+  };
+  listJobs: {
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Jobs"];
+        };
+      };
+    };
+  };
+  listWebhooks: {
+    parameters: {
+      query?: {
+        state?: components["schemas"]["WebhookState"];
+        limit?: components["parameters"]["Limit"];
+        cursor?: components["parameters"]["Cursor"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["WebhookList"];
+        };
+      };
+    };
+  };
+  replayWebhooks: {
+    responses: {
+      200: {
+        content: {
+          "application/json": {
+            replayed: number;
+          };
+        };
+      };
+    };
+  };
+  replayWebhook: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Webhook"];
+        };
+      };
+    };
+  };
+  alive: {
+    responses: {
+      200: {
+        content: {
+          "application/json": {
+            status: "ok";
+          };
+        };
+      };
+    };
+  };
+  ready: {
+    responses: {
+      200: {
+        content: {
+          "application/json": {
+            status: "ready";
+            age_ms: number;
+            degraded?: "locks"[];
+            remedy?: string;
+            warnings?: {
+              name: string;
+              remedy: string;
+            }[];
+          };
+        };
+      };
+    };
+  };
+  metrics: {
+    responses: {
+      200: {
+        content: {
+          "text/plain": string;
+        };
+      };
+    };
+  };
+  openapi: {
+    responses: {
+      200: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+    };
+  };
+}
