@@ -78,6 +78,14 @@ const next = (session, name, fits = () => true) =>
     })
   })
 
+/** @returns {{ promise: Promise<unknown>, resolve: (value: unknown) => void }} */
+function deferred() {
+  /** @type {(value: unknown) => void} */
+  let resolve = () => undefined
+  const promise = new Promise((done) => (resolve = done))
+  return { promise, resolve }
+}
+
 /** @param {string} name @returns {(event: Events["event"]) => boolean} */
 const named = (name) => ({ event }) => event === name
 
@@ -224,4 +232,37 @@ test("a drained server ends later, and the session opens on its successor", asyn
   const open = next(writer, "state", (state) => state === "open")
   await galley.run()
   await open
+})
+
+test("a session and a waiter outlive their tokens by a callback, without an event for the other role", async () => {
+  const { link } = await share("처음")
+  const reviewer = await session(link, "reviewer").open()
+  /** @type {string[]} */
+  const events = []
+  reviewer.on("event", ({ event }) => events.push(event))
+  const short = (/** @type {Partial<Options>} */ options) => {
+    /** @type {number[]} */
+    const ends = []
+    const { promise, resolve } = deferred()
+    const renewed = () => {
+      if (2_000 < Date.now() - Number(ends[0])) resolve(undefined)
+      ends.push(Date.now() + 3_000)
+      return token("kim", { seconds: 3 })
+    }
+    return { session: session(link, "writer", { token: renewed, ...options }), outlived: promise }
+  }
+  const [writer, waiter] = [short({}), short({ wait: 60 })]
+  for (const each of [writer, waiter]) each.session.on("closed", (error) => assert.fail(error))
+  await writer.session.open()
+  const waits = next(waiter.session, "state", (state) => state === "waiting")
+  const granted = waiter.session.open()
+  await waits
+  await Promise.all([writer.outlived, waiter.outlived])
+  const seen = new Promise((changed) => reviewer.text.observe(changed))
+  writer.session.text.insert(0, "renewed ")
+  await seen
+  assert.equal(writer.session.state, "open")
+  assert.deepEqual(events.filter((event) => event.startsWith("peer.")), ["peer.joined"])
+  writer.session.close()
+  await granted
 })
