@@ -54,10 +54,17 @@ pub fn parse(frame: &[u8]) -> Result<ClientFrame<'_>, FrameError> {
     Ok(parsed)
 }
 
-/// The token of a client that renews its session. `None`: the frame is another message.
+/// The token of a client that renews its session: a var-string, or the letters of a JWT alone, which begin with
+/// `ey` (`{"` in base64). `None`: the frame is another message.
 #[must_use]
 pub fn renewal(frame: &[u8]) -> Option<Result<&str, FrameError>> {
-    let mut reader = Reader::new(frame.strip_prefix(&[TOKEN])?);
+    let rest = frame.strip_prefix(&[TOKEN])?;
+    if let Ok(token) = std::str::from_utf8(rest)
+        && token.starts_with("ey")
+    {
+        return Some(Ok(token));
+    }
+    let mut reader = Reader::new(rest);
     let token = reader.text().map_err(FrameError::from);
     Some(token.and_then(|token| reader.finish().map(|()| token).map_err(FrameError::from)))
 }

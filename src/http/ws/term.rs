@@ -102,7 +102,8 @@ mod tests {
         let first = term.ends_at();
         assert_eq!(renew(&mut term, &signed(&tokens, "kim", 5 * MINUTE)), Ok(()));
         assert!(first + 3 * MINUTE < term.ends_at());
-        assert_eq!(renew(&mut term, &signed(&tokens, "kim", MINUTE)), Ok(()));
+        let bare = [&[101][..], signed(&tokens, "kim", MINUTE).as_bytes()].concat();
+        assert_eq!(term.renew(renewal(&bare).expect("a renewal")), Ok(()));
         assert!(term.ends_at() < first + MINUTE, "an earlier end counts, too");
         let late = signed(&tokens, "kim", 5 * MINUTE);
         tokio::time::advance(term.ends_at() - Instant::now() + Duration::from_millis(1)).await;
