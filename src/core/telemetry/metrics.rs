@@ -63,6 +63,7 @@ const GAUGES: &[(&str, &str)] = &[
     ("galley_push_queue", "Pushes that wait for another attempt."),
     ("galley_webhook_queue", "Webhooks in the database, by state."),
     ("galley_webhook_oldest_seconds", "Age of the oldest pending webhook."),
+    ("galley_keys_failing", "1 while the key set of the host's provider cannot be read."),
     ("galley_storage_failing", "1 while edits cannot be committed, by reason."),
 ];
 
@@ -84,7 +85,7 @@ const HISTOGRAMS: &[(&str, &str)] = &[
 const LOCK_CLASSES: [&str; 5] = ["seat", "request", "offer", "job", "export"];
 
 /// The common reasons of a refused claim.
-const DENIALS: &str = "draining foreign-origin left locks memory no-such-link no-token not-your-role revoked \
+const DENIALS: &str = "draining foreign-origin keys left locks memory no-such-link no-token not-your-role revoked \
                        room-full seat-not-free seat-taken seat-taken-by-the-same-user storage \
                        token-expired token-not-valid too-many-joins";
 const CLOSE_CODES: [u16; 14] =
@@ -173,8 +174,9 @@ fn begin_ends_at_zero() {
     }
 }
 
-/// Registers the series of the database.
+/// Registers the series of the database and of the key set.
 fn begin_storage_at_zero() {
+    gauge!("galley_keys_failing").set(0.0);
     for state in ["idle", "in_use"] {
         gauge!("galley_database_connections", "state" => state).set(0.0);
     }
