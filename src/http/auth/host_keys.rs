@@ -77,10 +77,6 @@ struct Document {
 impl HostKeys {
     #[must_use]
     pub fn new(provider: Provider) -> Self {
-        metrics::describe_gauge!(
-            "galley_keys_failing",
-            "1 while the key set of auth.jwks_url cannot be read."
-        );
         let (set, fault) = (RwLock::default(), Mutex::default());
         Self(Arc::new(Inner { provider, set, fault, unknown: Notify::new() }))
     }

@@ -299,6 +299,7 @@ async fn g13_a_flood_of_unknown_keys_is_one_request_in_ten_seconds() {
         let set = Bytes::from(set.clone());
         async move { Ok(set) }
     };
+    #[expect(clippy::disallowed_methods, reason = "the only task of the test")]
     let reading = TaskTracker::new().spawn(keys.clone().run(fetch));
     let requests = || REQUESTS.swap(0, Ordering::Relaxed);
     sleep(READ_EVERY - Duration::from_secs(1)).await;
