@@ -52,7 +52,7 @@ struct FlagArgs {
 enum Action {
     /// Run the server (the default)
     Serve {
-        /// Accept another auth.secret_file than the database has had: all invites made before end
+        /// Accept another `auth.secret_file` than the database has had: all invites made before end
         #[arg(long)]
         new_root: bool,
     },
