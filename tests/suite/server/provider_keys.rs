@@ -178,7 +178,10 @@ async fn a_rotated_key_is_found_and_an_outage_leaves_the_last_set_in_force() {
     let mut causes = Vec::new();
     found(async || match me(&server, &present.token).await {
         (200, _) => Ok(()),
-        (_, cause) => Err(causes.push(cause)),
+        (_, cause) => {
+            causes.push(cause);
+            Err(())
+        }
     })
     .await;
     assert!(causes.iter().all(|it| ["header kid", "keys-unavailable"].contains(&&**it)));
