@@ -37,7 +37,7 @@ const FOR_USERS: [(&str, &str, &str); 4] = [
     ("POST", "/api/review-offers/{id}/claims", "an offer is for each user who knows its id"),
 ];
 
-/// What ends or replaces something, in the order in which one leaves the ids of the next.
+/// The operations that end or replace something: each leaves the ids of the next.
 const LAST: [(&str, &str); 8] = [
     ("DELETE", "/api/share-links/{id}/reviews/{rid}/replies/{reply}"),
     ("DELETE", "/api/share-links/{id}/reviews/{rid}"),
@@ -105,9 +105,9 @@ impl World {
         let path = format!("/api/documents/{}/versions", desk.document);
         let version = server.post(&kim, &path, json!({ "label": "first" })).await.ok(201);
         let hana = a_person(&server, "Hana").await;
-        let asked = request_review(&server, &kim, &hana.id).await.ok(201);
-        decide(&server, &hana, &asked["id"], "accept").await.ok(200);
-        let asked = request_review(&server, &kim, &lee.id).await.ok(201);
+        let requested = request_review(&server, &kim, &hana.id).await.ok(201);
+        decide(&server, &hana, &requested["id"], "accept").await.ok(200);
+        let requested = request_review(&server, &kim, &lee.id).await.ok(201);
         let offer = offer_fixtures::an_offer(&server, &kim, 2).await;
         let claim = offer_fixtures::claim(&server, &lee, &offer).await.ok(201);
         let admin = Users::of(&server).await.admin;
@@ -121,7 +121,7 @@ impl World {
             ("reviews", one),
             ("decisions", id_of(&decision)),
             ("partners", hana.id),
-            ("review-requests", id_of(&asked)),
+            ("review-requests", id_of(&requested)),
             ("review-offers", offer),
             ("claims", id_of(&claim)),
             ("push-subscriptions", a_browser(&server, &kim).await),
@@ -195,9 +195,9 @@ impl World {
 
     /// The sockets of both seats.
     async fn closes_the_sockets_of_outsiders(&self) {
-        let nobody = Person { id: String::new(), name: String::new(), token: "x".to_owned() };
+        let tokenless = Person { id: String::new(), name: String::new(), token: "x".to_owned() };
         for role in ["writer", "reviewer"] {
-            for (who, code) in [(&nobody, 4401), (&self.third, 4403), (&self.former, 4403)] {
+            for (who, code) in [(&tokenless, 4401), (&self.third, 4403), (&self.former, 4403)] {
                 let (url, link) = (&self.server.url, &self.desk.link);
                 let peer = Peer::connect(url, link, role, &who.token, "events=1").await;
                 assert_eq!(peer.closed().await.0, code, "{role} by {}", who.name);
