@@ -215,13 +215,13 @@ impl World {
         }
         assert!(faults.is_empty(), "{}", faults.join("\n"));
         self.closes_the_sockets_of_outsiders().await;
-        let place = |(method, path): &Operation| {
+        let rank = |(method, path): &Operation| {
             LAST.iter().position(|it| *it == (method.as_str(), path.as_str()))
         };
         all.retain(|it| {
             !it.1.starts_with("/api/admin/") && !is_in(&FOR_ALL, it) && !is_in(&FOR_USERS, it)
         });
-        all.sort_by_key(|operation| place(operation).map_or(0, |at| at + 1));
+        all.sort_by_key(|operation| rank(operation).map_or(0, |at| at + 1));
         for operation in &all {
             let writers = self.call(Some(&self.desk.writer), operation, false).await;
             let reviewers = self.call(Some(&self.desk.reviewer), operation, false).await;
