@@ -6,9 +6,9 @@ import { Presence } from "../../static/js/desk/presence.ts"
 import { SharedEditing } from "../../static/js/desk/shared_editing.ts"
 import { EditorSelection, Y, ySyncFacet } from "../../static/js/lib/vendor.ts"
 import { setPassages } from "../../static/js/reviews/highlights.ts"
-import { Mirror } from "../../static/js/suggest/mirror.ts"
-import { ownPieces } from "../../static/js/suggest/pieces.ts"
-import { Suggesting } from "../../static/js/suggest/suggesting.ts"
+import { Mirror } from "../../static/js/suggest/sync/mirror.ts"
+import { ownPieces } from "../../static/js/suggest/view/pieces.ts"
+import { Suggesting } from "../../static/js/suggest/sync/suggesting.ts"
 
 /**
  * @typedef {"writer" | "reviewer"} Role

@@ -5,8 +5,8 @@ import assert from "node:assert/strict"
 import { beforeEach, mock, test } from "node:test"
 
 import { ChangeSet, Y } from "../../static/js/lib/vendor.ts"
-import { Mirror } from "../../static/js/suggest/mirror.ts"
-import { Suggesting } from "../../static/js/suggest/suggesting.ts"
+import { Mirror } from "../../static/js/suggest/sync/mirror.ts"
+import { Suggesting } from "../../static/js/suggest/sync/suggesting.ts"
 import { FakeView } from "./reviewer_editor.js"
 
 /** @param {string} content */

@@ -9,15 +9,15 @@ import assert from "node:assert/strict"
 import { isDeepStrictEqual } from "node:util"
 
 import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.ts"
-import { applied, byOffset, stands } from "../../static/js/suggest/parts.ts"
-import { overlaps } from "../../static/js/suggest/ranges.ts"
-import { entering } from "../../static/js/suggest/recovery.ts"
-import { Suggesting } from "../../static/js/suggest/suggesting.ts"
-import { specsWithin } from "../../static/js/suggest/tidy.ts"
+import { applied, byOffset, stands } from "../../static/js/suggest/model/parts.ts"
+import { overlaps } from "../../static/js/suggest/model/ranges.ts"
+import { entering } from "../../static/js/suggest/sync/recovery.ts"
+import { Suggesting } from "../../static/js/suggest/sync/suggesting.ts"
+import { specsWithin } from "../../static/js/suggest/model/tidy.ts"
 
 /**
- * @typedef {import("../../static/js/suggest/parts.ts").Part} Part
- * @typedef {import("../../static/js/suggest/ledger.ts").Result} Result
+ * @typedef {import("../../static/js/suggest/model/parts.ts").Part} Part
+ * @typedef {import("../../static/js/suggest/sync/ledger.ts").Result} Result
  * @typedef {{ start: Y.RelativePosition, end: Y.RelativePosition, quote: string, text: string }} Anchored
  * @typedef {{ id: string, version: number | null, parts: Anchored[] }} Put
  * @typedef {{ put: Put[], withdraw: { id: string, version: number }[] }} Sent

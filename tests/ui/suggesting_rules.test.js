@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { ChangeSet } from "../../static/js/lib/vendor.ts"
 import { Page, part, replaced, said, stored } from "./suggesting_page.js"
 
-/** @typedef {import("../../static/js/suggest/entries.ts").Suggestion} Suggestion */
+/** @typedef {import("../../static/js/suggest/model/entries.ts").Suggestion} Suggestion */
 
 test("a key sends the words of its paragraph, and nothing is sent twice", () => {
   const page = new Page("the big dog\nthe cat", stored("cat", part(16, "cat", "cats")))

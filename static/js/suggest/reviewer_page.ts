@@ -1,8 +1,19 @@
 /**
  * The reviewer's page: makes its parts and connects them to the desk. The page of a writer does not load them.
  *
- * `mirror.ts` has the text, `own_suggestions.ts` the suggestions in it, `sender.ts` the way to the server and
- * `unsent.ts` what has not arrived there.
+ * `model` is pure; `sync` holds the text, the list of reviews, this browser and the server together; `view` draws. `view`
+ * imports `sync`, and `sync` imports `model`. The road of a typed letter:
+ *
+ * 1. CodeMirror applies it, and `sync/view_state.ts` adds it to the overlay of the editor in the same transaction.
+ * 2. `sync/mirror.ts` holds it back while a composition runs. It gives the edit to the model and fires `own`.
+ * 3. The model (`sync/suggesting.ts`) adds it to its overlay (`model/overlay.ts`), and marks the paragraph as dirty.
+ * 4. `view/pieces.ts` draws the changes of the overlay: new words as text, old ones struck behind them.
+ * 5. This page writes what the server lacks to this browser (`sync/unsent.ts`), where a later page finds it (`sync/recovery.ts`).
+ * 6. `sync/sender.ts` collects a batch 400 ms after the last key, or each second.
+ * 7. For that the model cuts the dirty paragraphs (`model/plan.ts`) into parts of whole words, which keep the ids of before.
+ * 8. `sync/ledger.ts` makes the batch of what is due, the sender adds positions of Yjs, `sync/suggestions_api.ts` sends it.
+ * 9. Answer and event come in either order: the ledger takes the answer, `sync/own_suggestions.ts` the event of the list.
+ * 10. An edit of the writer passes the mirror, too. The one that accepts the suggestion ends it (`model/acceptance.ts`).
  */
 
 import type { Editor } from "../desk/editor.ts"
@@ -18,16 +29,16 @@ import type { Margin } from "../reviews/margin.ts"
 import type { Reviews } from "../reviews/reviews.ts"
 import type { Arrival } from "../seat/entry.ts"
 import type { Store } from "../store.ts"
-import { Mirror } from "./mirror.ts"
-import { ModeSwitch } from "./mode_switch.ts"
-import { Offered, type Offer } from "./offered.ts"
-import { OwnSuggestions } from "./own_suggestions.ts"
-import { originalText } from "./original_text.ts"
-import { ownPieces } from "./pieces.ts"
-import { entering, placedParts, textsOf } from "./recovery.ts"
-import { MENDED } from "./refusals.ts"
-import { Sender } from "./sender.ts"
-import { Unsent, type RetainedSuggestion, type Row } from "./unsent.ts"
+import { Mirror } from "./sync/mirror.ts"
+import { ModeSwitch } from "./view/mode_switch.ts"
+import { Offered, type Offer } from "./view/offered.ts"
+import { OwnSuggestions } from "./sync/own_suggestions.ts"
+import { originalText } from "./view/original_text.ts"
+import { ownPieces } from "./view/pieces.ts"
+import { entering, placedParts, textsOf } from "./sync/recovery.ts"
+import { MENDED } from "./sync/refusals.ts"
+import { Sender } from "./sync/sender.ts"
+import { Unsent, type RetainedSuggestion, type Row } from "./sync/unsent.ts"
 
 /** The parts of the desk that it works with. */
 interface Desk {

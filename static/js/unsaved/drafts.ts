@@ -29,7 +29,7 @@ export interface Draft {
 }
 
 const STORE = "unsaved"
-/** Suggestions that the server did not acknowledge (`suggest/unsent.ts`). */
+/** Suggestions that the server did not acknowledge (`suggest/sync/unsent.ts`). */
 export const SUGGESTIONS = "suggestions"
 const BY_USER = "user"
 

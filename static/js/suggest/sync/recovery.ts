@@ -5,9 +5,9 @@
  * server has already keeps its id by that, because it overlaps. The rest stays a text for its author.
  */
 
-import { ChangeSet, Y } from "../lib/vendor.ts"
-import type { Overlay } from "./overlay.ts"
-import type { Part } from "./parts.ts"
+import { ChangeSet, Y } from "../../lib/vendor.ts"
+import type { Overlay } from "../model/overlay.ts"
+import type { Part } from "../model/parts.ts"
 import type { RetainedSuggestion } from "./unsent.ts"
 
 /** @param position in base64 */

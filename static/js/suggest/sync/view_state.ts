@@ -6,9 +6,9 @@
  */
 
 import type { AnnotationType, ChangeSet } from "@codemirror/state"
-import type { Base } from "../desk/base_text.ts"
-import { Annotation, StateField } from "../lib/vendor.ts"
-import { Overlay } from "./overlay.ts"
+import type { Base } from "../../desk/base_text.ts"
+import { Annotation, StateField } from "../../lib/vendor.ts"
+import { Overlay } from "../model/overlay.ts"
 
 /** The overlay after a transaction of the page, and the change of the base. */
 type Overlaid = { overlay: Overlay, changes: ChangeSet | null }

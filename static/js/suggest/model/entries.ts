@@ -1,7 +1,7 @@
 /** An own suggestion as the reviewer's page has it: the words that were cut last, and how much of it the server has. */
 
-import type { ChangeSet, Text } from "../lib/vendor.ts"
-import type { Range } from "../reviews/word_diff.ts"
+import type { ChangeSet, Text } from "../../lib/vendor.ts"
+import type { Range } from "../../reviews/word_diff.ts"
 import { hasSameWords, isSame, rangeOf } from "./identity.ts"
 import type { Overlay } from "./overlay.ts"
 import { shiftPart, stands, type Part } from "./parts.ts"

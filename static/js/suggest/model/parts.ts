@@ -9,8 +9,8 @@
  * break P1 where two meet in one word; their union, read off both texts, does not.
  */
 
-import { ChangeSet, type Text } from "../lib/vendor.ts"
-import { isAcross, joinHunks, type HunkPosition, type Range } from "../reviews/word_diff.ts"
+import { ChangeSet, type Text } from "../../lib/vendor.ts"
+import { isAcross, joinHunks, type HunkPosition, type Range } from "../../reviews/word_diff.ts"
 import { joinMoves } from "./moves.ts"
 import type { Overlay } from "./overlay.ts"
 import type { Mapping } from "./ranges.ts"

@@ -7,15 +7,15 @@
 
 import type { Range, Text } from "@codemirror/state"
 import type { ViewUpdate } from "@codemirror/view"
-import { el } from "../lib/dom.ts"
-import { number, t } from "../lib/i18n.ts"
-import { now } from "../lib/server_clock.ts"
-import { Decoration, EditorView, ViewPlugin, WidgetType } from "../lib/vendor.ts"
-import { marked } from "../reviews/highlights.ts"
-import { shownView } from "../reviews/text_view.ts"
+import { el } from "../../lib/dom.ts"
+import { number, t } from "../../lib/i18n.ts"
+import { now } from "../../lib/server_clock.ts"
+import { Decoration, EditorView, ViewPlugin, WidgetType } from "../../lib/vendor.ts"
+import { marked } from "../../reviews/highlights.ts"
+import { shownView } from "../../reviews/text_view.ts"
 import { drawnChanges, foldedText, partsNear } from "./drawn_text.ts"
-import type { Suggestion } from "./entries.ts"
-import { overlaid, overlayOf } from "./view_state.ts"
+import type { Suggestion } from "../model/entries.ts"
+import { overlaid, overlayOf } from "../sync/view_state.ts"
 
 type Drawn = Range<Decoration>
 

@@ -3,10 +3,10 @@
  * has changed. Their author suggests them again, copies or discards them. Owns one element.
  */
 
-import { button, el, icon } from "../lib/dom.ts"
-import { i18n, t, when } from "../lib/i18n.ts"
-import { unsavedActions, unsavedList } from "../unsaved/unsaved_list.ts"
-import type { Row } from "./unsent.ts"
+import { button, el, icon } from "../../lib/dom.ts"
+import { i18n, t, when } from "../../lib/i18n.ts"
+import { unsavedActions, unsavedList } from "../../unsaved/unsaved_list.ts"
+import type { Row } from "../sync/unsent.ts"
 
 /** `mayEnter`: whether they may go into the text. */
 export type Offer = { row: Row, texts: string[], mayEnter: boolean }

@@ -8,13 +8,13 @@
  */
 
 import type { ViewUpdate } from "@codemirror/view"
-import { AtRest } from "../desk/at_rest.ts"
-import { base } from "../desk/base_text.ts"
-import { differenceOf } from "../desk/difference.ts"
-import type { Binding } from "../desk/shared_editing.ts"
-import { now } from "../lib/server_clock.ts"
-import { ChangeSet, EditorView, history, keymap, redo, Transaction, undo, type Y } from "../lib/vendor.ts"
-import { Overlay } from "./overlay.ts"
+import { AtRest } from "../../desk/at_rest.ts"
+import { base } from "../../desk/base_text.ts"
+import { differenceOf } from "../../desk/difference.ts"
+import type { Binding } from "../../desk/shared_editing.ts"
+import { now } from "../../lib/server_clock.ts"
+import { ChangeSet, EditorView, history, keymap, redo, Transaction, undo, type Y } from "../../lib/vendor.ts"
+import { Overlay } from "../model/overlay.ts"
 import type { Suggesting } from "./suggesting.ts"
 import { baseUnder, overlaid, overlayOf } from "./view_state.ts"
 

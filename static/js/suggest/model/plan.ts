@@ -5,7 +5,7 @@
  * keep their suggestions and versions, so that a key costs no more in a text with thousands of them.
  */
 
-import type { Range } from "../reviews/word_diff.ts"
+import type { Range } from "../../reviews/word_diff.ts"
 import type { Entry } from "./entries.ts"
 import { identify, isSame, overlapsIn, rangeOf } from "./identity.ts"
 import { passageOf } from "./moves.ts"

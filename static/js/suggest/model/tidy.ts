@@ -6,8 +6,8 @@
  * typed, and changes neither text.
  */
 
-import { ChangeSet, Text } from "../lib/vendor.ts"
-import { wordHunks, type HunkPosition, type Range } from "../reviews/word_diff.ts"
+import { ChangeSet, Text } from "../../lib/vendor.ts"
+import { wordHunks, type HunkPosition, type Range } from "../../reviews/word_diff.ts"
 import { meetsOneOf } from "./ranges.ts"
 import { isGraphemeBreak, isWordBreak } from "./words.ts"
 

@@ -1,8 +1,8 @@
 /** A suggestion of the list of reviews, as the model takes it. Pure, tested with `node --test`. */
 
-import type { Review } from "../lib/api.ts"
-import type { Spot } from "../reviews/spots.ts"
-import type { Suggestion } from "./entries.ts"
+import type { Review } from "../../lib/api.ts"
+import type { Spot } from "../../reviews/spots.ts"
+import type { Suggestion } from "../model/entries.ts"
 
 /** Whether a suggestion is more than its parts. */
 export const isPinned = ({ body, replies }: Pick<Review, "body" | "replies">) => body !== "" || 0 < replies.length

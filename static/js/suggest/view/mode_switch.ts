@@ -5,10 +5,10 @@
  * panel and moves no focus.
  */
 
-import { announce } from "../lib/announce.ts"
-import { byId, drawWith, el } from "../lib/dom.ts"
-import { t, type Sentence } from "../lib/i18n.ts"
-import type { Store } from "../store.ts"
+import { announce } from "../../lib/announce.ts"
+import { byId, drawWith, el } from "../../lib/dom.ts"
+import { t, type Sentence } from "../../lib/i18n.ts"
+import type { Store } from "../../store.ts"
 
 type Mode = "suggesting" | "reading"
 

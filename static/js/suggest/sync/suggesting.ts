@@ -15,18 +15,18 @@
  *   for `unsaved`.
  */
 
-import { ChangeSet, type Text } from "../lib/vendor.ts"
-import { olderFirst } from "../reviews/parts.ts"
-import type { Range } from "../reviews/word_diff.ts"
-import { acceptedOnes } from "../sections/accepted.ts"
-import { splitFulfilled } from "./acceptance.ts"
-import { entryOf, isArrived, isChanged, isGone, isServedWhole, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf, type Entry, type Suggestion } from "./entries.ts"
-import { rangeOf } from "./identity.ts"
+import { ChangeSet, type Text } from "../../lib/vendor.ts"
+import { olderFirst } from "../../reviews/parts.ts"
+import type { Range } from "../../reviews/word_diff.ts"
+import { acceptedOnes } from "../../sections/accepted.ts"
+import { splitFulfilled } from "../model/acceptance.ts"
+import { entryOf, isArrived, isChanged, isGone, isServedWhole, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf, type Entry, type Suggestion } from "../model/entries.ts"
+import { rangeOf } from "../model/identity.ts"
 import { Ledger, putOf, type Batch, type Result } from "./ledger.ts"
-import { Overlay, type Step } from "./overlay.ts"
-import { stands, type Part } from "./parts.ts"
-import { planOf } from "./plan.ts"
-import { mappingOf, meets, meetsOneOf, newRangesOf, oldRangesOf, overlaps, shares, shiftWhole, united, type Mapping } from "./ranges.ts"
+import { Overlay, type Step } from "../model/overlay.ts"
+import { stands, type Part } from "../model/parts.ts"
+import { planOf } from "../model/plan.ts"
+import { mappingOf, meets, meetsOneOf, newRangesOf, oldRangesOf, overlaps, shares, shiftWhole, united, type Mapping } from "../model/ranges.ts"
 
 export class Suggesting {
   declare newId: () => string

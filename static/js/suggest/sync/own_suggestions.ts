@@ -9,11 +9,11 @@
  */
 
 import type { ChangeSet } from "@codemirror/state"
-import type { Review } from "../lib/api.ts"
+import type { Review } from "../../lib/api.ts"
 import { Suggesting } from "./suggesting.ts"
-import { isSuggestion, olderFirst } from "../reviews/parts.ts"
-import type { Reviews } from "../reviews/reviews.ts"
-import { isWhole } from "../reviews/spots.ts"
+import { isSuggestion, olderFirst } from "../../reviews/parts.ts"
+import type { Reviews } from "../../reviews/reviews.ts"
+import { isWhole } from "../../reviews/spots.ts"
 import type { Mirror } from "./mirror.ts"
 import { isElsewhere, isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.ts"
 

@@ -1,6 +1,6 @@
 /** The call of the reviewer's typed suggestions. */
 
-import { call } from "../lib/api.ts"
+import { call } from "../../lib/api.ts"
 
 /** With relative positions of Yjs in base64. */
 export type PlacedPart = { at: string, text: string } | { start: string, end: string, quote: string, text: string }

@@ -3,11 +3,11 @@
  * text of the editor stays the view, so the undo history and the caret outlive it.
  */
 
-import { el } from "../lib/dom.ts"
-import { Decoration, EditorState, EditorView, Prec, WidgetType } from "../lib/vendor.ts"
-import { shownView } from "../reviews/text_view.ts"
-import type { Overlay } from "./overlay.ts"
-import { overlayOf } from "./view_state.ts"
+import { el } from "../../lib/dom.ts"
+import { Decoration, EditorState, EditorView, Prec, WidgetType } from "../../lib/vendor.ts"
+import { shownView } from "../../reviews/text_view.ts"
+import type { Overlay } from "../model/overlay.ts"
+import { overlayOf } from "../sync/view_state.ts"
 
 class OriginalWords extends WidgetType {
   declare text: string

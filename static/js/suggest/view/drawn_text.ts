@@ -1,8 +1,8 @@
 /** The drawing of a change on the reviewer's page: pure, tested with `node --test`. */
 
-import type { Text } from "../lib/vendor.ts"
-import type { HunkPosition, Range } from "../reviews/word_diff.ts"
-import type { Progress, Suggestion } from "./entries.ts"
+import type { Text } from "../../lib/vendor.ts"
+import type { HunkPosition, Range } from "../../reviews/word_diff.ts"
+import type { Progress, Suggestion } from "../model/entries.ts"
 
 /** Of a part in the base; at rest the server has it as it is. */
 type Spot = { id: string, start: number, end: number, isAtRest?: boolean }

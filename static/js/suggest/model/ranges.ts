@@ -1,7 +1,7 @@
 /** Ranges of a text: which meet, which overlap, and which an edit leaves behind. */
 
-import type { ChangeSet } from "../lib/vendor.ts"
-import type { Range } from "../reviews/word_diff.ts"
+import type { ChangeSet } from "../../lib/vendor.ts"
+import type { Range } from "../../reviews/word_diff.ts"
 
 /** Of offsets before an edit to those after it. */
 export type Mapping = (at: number, side: -1 | 1) => number

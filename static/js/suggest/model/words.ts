@@ -5,8 +5,8 @@
  * millisecond for a thousand letters, so these functions read only the letters around the offset.
  */
 
-import { graphemesOf } from "../lib/graphemes.ts"
-import { kindOf } from "../reviews/word_diff.ts"
+import { graphemesOf } from "../../lib/graphemes.ts"
+import { kindOf } from "../../reviews/word_diff.ts"
 
 /** Letters that join no letter before them and begin no longer grapheme with another of them behind. */
 const PLAIN = /^[\n -~ぁ-ゖァ-ヺ一-鿿가-힣]$/

@@ -6,8 +6,8 @@
  * of closed pages; one that lost its seat is only offered, since its user may have typed the same anew.
  */
 
-import { now } from "../lib/server_clock.ts"
-import { livePages, Drafts, nameOf, resultOf, SUGGESTIONS } from "../unsaved/drafts.ts"
+import { now } from "../../lib/server_clock.ts"
+import { livePages, Drafts, nameOf, resultOf, SUGGESTIONS } from "../../unsaved/drafts.ts"
 import type { PlacedPart } from "./suggestions_api.ts"
 
 export type RetainedSuggestion = { id: string, version: number | null, parts: PlacedPart[] }

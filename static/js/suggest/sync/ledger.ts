@@ -6,13 +6,13 @@
  * - **L3** A refusal causes no second request until the text, the version or the suggestion changes.
  */
 
-import type { Range } from "../reviews/word_diff.ts"
-import { amend, copied, entryOf, hasWordsOf, readAgain, shiftEntry, touchesOneOf, type Entry, type Suggestion } from "./entries.ts"
-import { rangeOf } from "./identity.ts"
-import type { Overlay } from "./overlay.ts"
-import type { Part } from "./parts.ts"
-import type { Plan } from "./plan.ts"
-import { united, type Mapping } from "./ranges.ts"
+import type { Range } from "../../reviews/word_diff.ts"
+import { amend, copied, entryOf, hasWordsOf, readAgain, shiftEntry, touchesOneOf, type Entry, type Suggestion } from "../model/entries.ts"
+import { rangeOf } from "../model/identity.ts"
+import type { Overlay } from "../model/overlay.ts"
+import type { Part } from "../model/parts.ts"
+import type { Plan } from "../model/plan.ts"
+import { united, type Mapping } from "../model/ranges.ts"
 
 type Put = { id: string, version: number | null, parts: Part[], group?: string }
 export type Batch = { put: Put[], withdraw: { id: string, version: number }[] }

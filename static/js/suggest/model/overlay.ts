@@ -9,8 +9,8 @@
  * - **O3** A part that goes into the base leaves the view as it is, letter for letter.
  */
 
-import { ChangeSet, type Text } from "../lib/vendor.ts"
-import type { HunkPosition, Range } from "../reviews/word_diff.ts"
+import { ChangeSet, type Text } from "../../lib/vendor.ts"
+import type { HunkPosition, Range } from "../../reviews/word_diff.ts"
 import { rangeOf } from "./identity.ts"
 import { applied, byOffset, stands, type Part } from "./parts.ts"
 import { isWithinOneOf, mappingOf, meets, meetsOneOf, newRangesOf, overlaps, shiftWhole, united, type Mapping } from "./ranges.ts"

@@ -6,7 +6,7 @@
  * one half turns quotes into exactly the texts of their parts, and moves no letter of the view.
  */
 
-import { ChangeSet, type Text } from "../lib/vendor.ts"
+import { ChangeSet, type Text } from "../../lib/vendor.ts"
 import { byOffset, type Part } from "./parts.ts"
 import { mappingOf, shiftWhole, type Mapping } from "./ranges.ts"
 import { textOf } from "./tidy.ts"
