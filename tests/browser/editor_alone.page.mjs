@@ -37,8 +37,8 @@ function begin({ role, text: content, edits = [], isStored = false, parts = [], 
   text = new Y.Doc().getText("content")
   text.insert(0, content)
   model = undefined
-  const mirror = role === "reviewer" ? new Mirror(text, () => false) : null
-  mirror?.extensions.push(ownPieces({ suggestions: () => model?.suggestions ?? [], idAt: () => null, press() {} }))
+  const drawing = ownPieces({ suggestions: () => model?.suggestions ?? [], idAt: () => null, press() {} })
+  const mirror = role === "reviewer" ? new Mirror(text, drawing) : null
   editor = new Editor(paper, text, role, mirror ?? new SharedEditing(text))
   const { view } = editor
   let ids = 0

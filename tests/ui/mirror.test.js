@@ -13,7 +13,7 @@ import { FakeView } from "./reviewer_editor.js"
 function page(content) {
   const text = new Y.Doc().getText("content")
   text.insert(0, content)
-  const mirror = new Mirror(text, () => false)
+  const mirror = new Mirror(text)
   const view = new FakeView(content, mirror.extensions)
   mirror.attach(/** @type {any} */ (view))
   let ids = 0

@@ -294,10 +294,15 @@ export class Banner {
 const isOwnDeletion = ({ deletion, me }: Desk) => deletion !== null && deletion.by.id === me?.id
 
 /** Why the seat is lost. */
-export function lostSentence(state: Desk) {
+function lostSentence(state: Desk) {
   const { reason, deletion } = state
   if (deletion || reason === "deleted") return deletedSentence(deletion, isOwnDeletion(state))
   return t(`state.lost.${reason}` as Sentence)
+}
+
+/** Why nothing can be sent any more, or `""`. */
+export function refusalOf(state: Desk) {
+  return state.phase === "lost" && !RETURNABLE.includes(state.reason) ? lostSentence(state) : ""
 }
 
 /** Why it is not saved, and what to do. */

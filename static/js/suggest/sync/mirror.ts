@@ -7,6 +7,7 @@
  *   after it: base, overlay and view stay together at the older state. A composition that lasts is not waited for.
  */
 
+import type { Extension } from "@codemirror/state"
 import type { ViewUpdate } from "@codemirror/view"
 import { AtRest } from "../../desk/at_rest.ts"
 import { base } from "../../desk/base_text.ts"
@@ -41,7 +42,10 @@ export class Mirror extends EventTarget implements Binding {
   declare base
   declare extensions
   steps = { undo: 0, redo: 0 }
-  #model: Suggesting | null = null
+  /** The model of the own suggestions, from `begin` on. */
+  model: Suggesting | null = null
+  /** The suggestions in the text at this moment. */
+  #ids: Set<string> | null = null
   #view: EditorView | null = null
   /** Whether the base is a copy of the server's text in place of the shared one. */
   isServed = false
@@ -60,13 +64,14 @@ export class Mirror extends EventTarget implements Binding {
   #waitsSince = 0
   #rest: AtRest | null = null
 
-  constructor(text: YText, isInView: (review: string) => boolean) {
+  /** @param drawing of the own suggestions */
+  constructor(text: YText, drawing: Extension = []) {
     super()
     this.text = text
     this.base = baseUnder({
       toShared: (at, side = 0) => this.#queued?.mapPos(at, side < 0 ? -1 : 1) ?? at,
       fromShared: (at) => this.#queued?.invertedDesc.mapPos(at, 1) ?? at,
-      isInView,
+      isInView: (review) => this.isInView(review),
     })
     this.extensions = [
       base.of(this.base),
@@ -75,6 +80,7 @@ export class Mirror extends EventTarget implements Binding {
       keymap.of(keys),
       EditorView.updateListener.of((update) => this.#updated(update)),
       EditorView.domEventObservers({ compositionend: () => this.composed() }),
+      drawing,
     ]
   }
 
@@ -116,9 +122,25 @@ export class Mirror extends EventTarget implements Binding {
     return this.#queued !== null
   }
 
+  /** Whether the text contains the words of a suggestion. */
+  isInView(review: string) {
+    if (this.#ids === null) {
+      // Asked for each of many reviews, one after the other.
+      queueMicrotask(() => (this.#ids = null))
+      this.#ids = new Set(this.model?.suggestions.map(({ id }) => id))
+    }
+    return this.#ids.has(review)
+  }
+
+  /** The suggestion at a position of the editor. */
+  idAt(at: number) {
+    return this.model?.at(at)?.id ?? null
+  }
+
   /** Takes the model of the own suggestions: before that nothing can be typed. @param model over the base of now */
   begin(model: Suggesting) {
-    this.#model = model
+    this.model = model
+    this.#ids = null
     this.#show(model.overlay.changes, model.overlay, null)
   }
 
@@ -175,8 +197,8 @@ export class Mirror extends EventTarget implements Binding {
 
   /** The change of the editor's text that would follow from a change of the base. */
   #edit(changes: ChangeSet) {
-    if (!this.#model) return changes
-    const edit = this.#model.viewEdit(changes)
+    if (!this.model) return changes
+    const edit = this.model.viewEdit(changes)
     return this.#composing ? edit.map(this.#composing, true) : edit
   }
 
@@ -184,7 +206,7 @@ export class Mirror extends EventTarget implements Binding {
     const changes = this.#queued
     if (!changes) return
     this.#queued = null
-    const model = this.#model
+    const { model } = this
     if (!model) {
       return this.#show(changes, Overlay.plain(changes.apply(this.overlay.base)), changes)
     }
@@ -207,11 +229,11 @@ export class Mirror extends EventTarget implements Binding {
   #mend() {
     if (this.isServed) return false
     if (this.#queued || this.#composing || this.#composes || 0 < this.#waitsSince) return null
-    const { base: now, view } = (this.#model ?? this).overlay
+    const { base: now, view } = (this.model ?? this).overlay
     const shared = this.text.toString()
-    const typed = this.#model && differenceOf(view.toString(), this.view.state.doc.toString())
+    const typed = this.model && differenceOf(view.toString(), this.view.state.doc.toString())
     if (!typed && now.toString() === shared) return false
-    if (typed) this.#model?.own(ChangeSet.of(typed, view.length, "\n"))
+    if (typed) this.model?.own(ChangeSet.of(typed, view.length, "\n"))
     this.refresh()
     this.#rebase(shared)
     if (typed) this.dispatchEvent(new Event("own"))
@@ -225,9 +247,10 @@ export class Mirror extends EventTarget implements Binding {
    */
   change(change: (model: Suggesting) => ChangeSet[]) {
     this.whenCalm(() => {
-      const model = this.#model
+      const { model } = this
       if (!model) return
       const edits = change(model).filter((edit) => !edit.empty)
+      this.#ids = null
       if (edits.length === 0) return this.refresh()
       this.#show(edits.reduce((all, edit) => all.compose(edit)), model.overlay, null)
     })
@@ -235,14 +258,14 @@ export class Mirror extends EventTarget implements Binding {
 
   /** The suggestions changed, though no letter did. */
   refresh() {
-    if (!this.#model || this.#composing) return
-    this.view.dispatch({ annotations: overlaid.of({ overlay: this.#model.overlay, changes: null }) })
+    if (!this.model || this.#composing) return
+    this.view.dispatch({ annotations: overlaid.of({ overlay: this.model.overlay, changes: null }) })
   }
 
   /** Edits the view as the reviewer does, but for the undo history. */
   recover(edit: (overlay: Overlay) => ChangeSet | null) {
     this.whenCalm(() => {
-      const changes = this.#model && edit(this.#model.overlay)
+      const changes = this.model && edit(this.model.overlay)
       if (changes && !changes.empty) this.view.dispatch({ changes, annotations: Transaction.addToHistory.of(false) })
     })
   }
@@ -293,8 +316,8 @@ export class Mirror extends EventTarget implements Binding {
   #endComposing() {
     const edit = this.#composing
     this.#composing = null
-    if (!edit || !this.#model) return
-    this.#model.own(edit)
+    if (!edit || !this.model) return
+    this.model.own(edit)
     this.dispatchEvent(new Event("own"))
   }
 

@@ -8,14 +8,13 @@
  * Fires `change` when the set of suggestions in the text changes.
  */
 
-import type { ChangeSet } from "@codemirror/state"
 import type { Review } from "../../lib/api.ts"
-import { Suggesting } from "./suggesting.ts"
 import { isSuggestion, olderFirst } from "../../reviews/parts.ts"
 import type { Reviews } from "../../reviews/reviews.ts"
 import { isWhole } from "../../reviews/spots.ts"
 import type { Mirror } from "./mirror.ts"
 import { isElsewhere, isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.ts"
+import { Suggesting } from "./suggesting.ts"
 
 const WITHDRAWN = "withdrawn"
 /** After a change of the base a suggestion that did not stand is tried again, in ms. */
@@ -32,23 +31,21 @@ function newId() {
 export class OwnSuggestions extends EventTarget {
   declare mirror: Mirror
   declare reviews: Reviews
-  model: Suggesting | null = null
   /** Whether an answer of the server is on its way, which events may overtake. */
-  isSending = () => false
+  declare isSending: () => boolean
   /** The state of each review of the list that the model has; `WITHDRAWN`: this page withdrew it. */
   #given: Map<string, string> = new Map()
   /** The version of each suggestion that was renewed. */
   #renewed: Map<string, number> = new Map()
-  /** The suggestions of this moment. */
-  #ids: Set<string> | null = null
   #isDue = false
   #timer = 0
   #arrivalTimer = 0
 
-  constructor(mirror: Mirror, reviews: Reviews) {
+  constructor(mirror: Mirror, reviews: Reviews, isSending: () => boolean) {
     super()
     this.mirror = mirror
     this.reviews = reviews
+    this.isSending = isSending
   }
 
   start(signal: AbortSignal) {
@@ -63,24 +60,13 @@ export class OwnSuggestions extends EventTarget {
     window.clearTimeout(this.#arrivalTimer)
   }
 
-  /** Whether the text contains the words of a suggestion. */
-  isInView(id: string) {
-    if (this.#ids === null) {
-      // Asked for each of many reviews, one after the other.
-      queueMicrotask(() => (this.#ids = null))
-      this.#ids = new Set(this.model?.suggestions.map((suggestion) => suggestion.id))
-    }
-    return this.#ids.has(id)
-  }
-
-  /** The suggestion at a position of the editor. */
-  idAt(at: number) {
-    return this.model?.at(at)?.id ?? null
+  get model() {
+    return this.mirror.model
   }
 
   /** Takes a suggestion back. */
   remove(id: string) {
-    this.mirror.change((model) => this.#changed([model.remove(id)]))
+    this.mirror.change((model) => [model.remove(id)])
     this.dispatchEvent(new Event("change"))
   }
 
@@ -109,7 +95,7 @@ export class OwnSuggestions extends EventTarget {
   /** A suggestion that did not stand in the text before a change may stand now, also one that the server did not find. */
   #retrySoon() {
     window.clearTimeout(this.#timer)
-    const isHere = ({ id }: Review) => !this.isInView(id) && this.#given.get(id) !== WITHDRAWN && isWhole(this.#spots(id))
+    const isHere = ({ id }: Review) => !this.mirror.isInView(id) && this.#given.get(id) !== WITHDRAWN && isWhole(this.#spots(id))
     const here = this.model ? this.#own.filter(isHere) : []
     if (here.length === 0) return
     this.#timer = window.setTimeout(() => {
@@ -142,7 +128,7 @@ export class OwnSuggestions extends EventTarget {
 
   #sync() {
     if (this.model === null) return this.#begin()
-    this.mirror.change((model) => this.#changed([...this.#closed(model), ...this.#opened(model)]))
+    this.mirror.change((model) => [...this.#closed(model), ...this.#opened(model)])
     this.#renew(this.model)
     window.clearTimeout(this.#arrivalTimer)
     if (this.model.isWaiting) this.#arrivalTimer = window.setTimeout(() => this.#endWaiting(), ARRIVAL_DELAY)
@@ -150,21 +136,15 @@ export class OwnSuggestions extends EventTarget {
   }
 
   #endWaiting() {
-    this.mirror.change((model) => this.#changed([model.endWaiting()]))
+    this.mirror.change((model) => [model.endWaiting()])
     this.dispatchEvent(new Event("change"))
-  }
-
-  #changed(edits: ChangeSet[]) {
-    this.#ids = null
-    return edits
   }
 
   #begin() {
     const open = this.#open
     for (const review of open) this.#give(review)
-    this.model = new Suggesting(this.mirror.overlay.base, open.map((review) => suggestionOf(review, this.#spots(review.id))), newId)
-    this.#ids = null
-    this.mirror.begin(this.model)
+    const suggestions = open.map((review) => suggestionOf(review, this.#spots(review.id)))
+    this.mirror.begin(new Suggesting(this.mirror.overlay.base, suggestions, newId))
     this.dispatchEvent(new Event("change"))
   }
 

@@ -8,15 +8,15 @@
  * Fires `change` when the state does.
  */
 
-import * as api from "../../lib/api.ts"
 import { relativeAt } from "../../desk/positions.ts"
+import * as api from "../../lib/api.ts"
 import { now } from "../../lib/server_clock.ts"
 import { Y } from "../../lib/vendor.ts"
+import type { Part } from "../model/parts.ts"
 import { divided } from "./batches.ts"
 import type { Batch, Result } from "./ledger.ts"
 import type { Mirror } from "./mirror.ts"
 import type { OwnSuggestions } from "./own_suggestions.ts"
-import type { Part } from "../model/parts.ts"
 import { gravest, type Refusal } from "./refusals.ts"
 import type { Suggesting } from "./suggesting.ts"
 import { putSuggestions, type PlacedBatch } from "./suggestions_api.ts"
@@ -53,7 +53,11 @@ export class Sender extends EventTarget {
     this.mirror = mirror
     this.own = own
     this.page = page
-    own.isSending = () => this.#sending !== null
+  }
+
+  /** Whether an answer of the server is on its way, which events may overtake. */
+  get isSending() {
+    return this.#sending !== null
   }
 
   start(signal: AbortSignal) {

@@ -22,11 +22,11 @@ import { acceptedOnes } from "../../sections/accepted.ts"
 import { splitFulfilled } from "../model/acceptance.ts"
 import { entryOf, isArrived, isChanged, isGone, isServedWhole, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf, type Entry, type Suggestion } from "../model/entries.ts"
 import { rangeOf } from "../model/identity.ts"
-import { Ledger, putOf, type Batch, type Result } from "./ledger.ts"
 import { Overlay, type Step } from "../model/overlay.ts"
 import { stands, type Part } from "../model/parts.ts"
 import { planOf } from "../model/plan.ts"
 import { mappingOf, meets, meetsOneOf, newRangesOf, oldRangesOf, overlaps, shares, shiftWhole, united, type Mapping } from "../model/ranges.ts"
+import { Ledger, putOf, type Batch, type Result } from "./ledger.ts"
 
 export class Suggesting {
   declare newId: () => string

@@ -13,9 +13,9 @@ import { now } from "../../lib/server_clock.ts"
 import { Decoration, EditorView, ViewPlugin, WidgetType } from "../../lib/vendor.ts"
 import { marked } from "../../reviews/highlights.ts"
 import { shownView } from "../../reviews/text_view.ts"
-import { drawnChanges, foldedText, partsNear } from "./drawn_text.ts"
 import type { Suggestion } from "../model/entries.ts"
 import { overlaid, overlayOf } from "../sync/view_state.ts"
+import { drawnChanges, foldedText, partsNear } from "./drawn_text.ts"
 
 type Drawn = Range<Decoration>
 
