@@ -268,7 +268,8 @@ test("reviews can be edited, rejected, resolved, reopened and deleted", async ()
   await writer.page.locator("#tab-done").click()
   const done = writer.page.locator("#done-cards .card", { hasText: "one, really" })
   await done.getByRole("button", { name: "Reopen" }).click()
-  await writer.card("one, really").waitFor()
+  // Another review is still done: the page follows this one to the open ones, and its card has the focus.
+  await writer.page.locator("#cards .card:focus", { hasText: "one, really" }).waitFor()
   await reviewer.card("one, really").waitFor()
 
   const third = reviewer.card("three")

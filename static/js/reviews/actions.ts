@@ -156,8 +156,12 @@ export class ReviewActions {
         this.reviews.apply(decided)
         const isTab = [tab, "open"].includes(this.margin.tabs.shown)
         const isCard = [before, review.id, null].includes(this.margin.active)
-        // One after the other, without looking for the next; not where the user went on to another tab or card.
-        if (decided.status !== "open" && isTab && isCard) this.margin.activate(this.#nextOf(order, review.id))
+        // Where the user went on to another tab or card, both stay.
+        if (isTab && isCard) {
+          // One after the other, without looking for the next.
+          if (decided.status !== "open") this.margin.activate(this.#nextOf(order, review.id))
+          else this.margin.follow(review.id)
+        }
         this.#announceDecision(decided)
         return decided.decision?.id
       }
@@ -207,7 +211,6 @@ export class ReviewActions {
     const review = this.reviews.get(id)
     const failed = review && (await this.decide(review, "reopen"))
     if (failed) showToast(failed)
-    else this.margin.activate(id)
   }
 
   takeBack = (review: api.Review) => this.decisions.takeBackOf(review)

@@ -128,6 +128,12 @@ export class Margin {
     this.#revealSoon()
   }
 
+  /** Goes with a card into the tab of its review, where the card keeps the focus. */
+  follow(id: string) {
+    this.activate(id)
+    this.draw()
+  }
+
   /** Opens the form of a card. */
   edit(id: string) {
     this.activate(id)
