@@ -105,7 +105,7 @@ mod tests {
         assert!(slots.shares.is_empty());
     }
 
-    /// N7: four addresses with a quarter each left no connection to others.
+    /// Four addresses with a quarter each left no connection to others.
     #[tokio::test]
     async fn g17_the_share_of_an_address_shrinks_and_a_new_address_connects() {
         let slots = Slots::new(ConnectionLimits { all: 20_000, address: 5_000 });

@@ -50,7 +50,7 @@ test("keys, deletion, line breaks and joined paragraphs are suggested, and undo 
   await serverHas(writer, [])
 })
 
-test("S2-20 an insertion at a caret, also in an empty line, is a suggestion without a selection", async () => {
+test("an insertion at a caret, also in an empty line, is a suggestion without a selection", async () => {
   const { writer, reviewer } = await desk("첫 줄입니다.\n\n끝 줄입니다.")
   await caretBehind(reviewer, "첫 줄입니다.")
   await reviewer.page.keyboard.press("ArrowDown")

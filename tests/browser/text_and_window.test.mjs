@@ -29,7 +29,7 @@ const box = async ({ page }, selector) => {
 }
 
 for (const viewport of WINDOWS) {
-  test(`S2-3 the foot counts the selection at ${viewport.width} px`, async () => {
+  test(`the foot counts the selection at ${viewport.width} px`, async () => {
     const writer = await browser.newUser(galley, { locale: "ko-KR", viewport })
     await writer.begin("김민수", KOREAN)
     const selected = writer.page.locator("#selected")
@@ -41,7 +41,7 @@ for (const viewport of WINDOWS) {
     await selected.waitFor({ state: "hidden" })
   })
 
-  test(`S2-19 the selection bar stays inside the window for a selection of many pages at ${viewport.width} px`, async () => {
+  test(`the selection bar stays inside the window for a selection of many pages at ${viewport.width} px`, async () => {
     const text = Array.from({ length: 120 }, (_, at) => `${at}: ${ENGLISH.slice(0, 40)}`).join("\n")
     const { reviewer } = await both(text, { viewport })
     // The first lines may be out of the window, so no click reaches them.
@@ -78,7 +78,7 @@ test("§3 English is counted in words, and EUC-KR is shown where Korean is", asy
   await korean.page.getByText("14 / 5 words · 9 over").waitFor()
 })
 
-test("A11Y-8 the text has its own language, whatever the language of the page is", async () => {
+test("the text has its own language, whatever the language of the page is", async () => {
   const writer = await browser.newUser(galley, { locale: "en-GB" })
   await writer.begin("김민수", KOREAN)
   const content = writer.page.locator(".cm-content")

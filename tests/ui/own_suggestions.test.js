@@ -218,7 +218,7 @@ test("a suggestion that its author undoes is withdrawn, and its late event does 
   assert.equal(server.calls.length, 2)
 })
 
-test("T12 the writer deletes the whole text and undoes it: the own suggestions are in the text again once the server has found them", async () => {
+test("the writer deletes the whole text and undoes it: the own suggestions are in the text again once the server has found them", async () => {
   for (const isQueried of [false, true]) {
     const { text, server, mirror, view, own, reviews, events } = await page("저는 물류를 배웠습니다.\n둘째 줄입니다.")
     view.type(3, 6, "유통을")
@@ -239,7 +239,7 @@ test("T12 the writer deletes the whole text and undoes it: the own suggestions a
   }
 })
 
-test("T7 the writer deletes a letter of a quote and types it again: the page reads what the server accepts", async () => {
+test("the writer deletes a letter of a quote and types it again: the page reads what the server accepts", async () => {
   const { text, server, view, events } = await page("저는 물류를 배웠습니다.")
   view.type(3, 6, "유통을")
   await after(400)
@@ -258,7 +258,7 @@ test("T7 the writer deletes a letter of a quote and types it again: the page rea
   assert.deepEqual([view.text, text.toString()], ["저는 유통을 배웠습니다.", "저는 유통을 배웠습니다."])
 })
 
-test("T7 a passage of which the server has fewer letters than this page is sent anew, once", async () => {
+test("a passage of which the server has fewer letters than this page is sent anew, once", async () => {
   const { text, server, view, own, events } = await page("저는 물류를 배웠습니다.")
   view.type(3, 6, "유통을")
   await after(400)
