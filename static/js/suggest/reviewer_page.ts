@@ -33,14 +33,14 @@ import { OwnSuggestions } from "./sync/own_suggestions.ts"
 import { entering, placedParts, textsOf } from "./sync/recovery.ts"
 import { MENDED } from "./sync/refusals.ts"
 import { Sender } from "./sync/sender.ts"
-import { Unsent, type RetainedSuggestion, type Row } from "./sync/unsent.ts"
+import { Unsent, type RetainedSuggestion, type UnsentRow } from "./sync/unsent.ts"
 import { ModeSwitch } from "./view/mode_switch.ts"
 import { Offered, type Offer } from "./view/offered.ts"
 import { originalText } from "./view/original_text.ts"
 import { ownPieces } from "./view/pieces.ts"
 
 /** The parts of the desk that it works with. */
-interface Desk {
+interface DeskParts {
   store: Store
   editor: Editor
   reviews: Reviews
@@ -92,7 +92,7 @@ export class ReviewerPage {
   #hasTyped = false
 
   /** @param mirror the binding of the desk's editor */
-  constructor(mirror: Mirror, { store, editor, reviews, margin }: Desk, { me, link }: Arrival) {
+  constructor(mirror: Mirror, { store, editor, reviews, margin }: DeskParts, { me, link }: Arrival) {
     this.mirror = mirror
     this.store = store
     this.editor = editor
@@ -250,7 +250,7 @@ export class ReviewerPage {
   }
 
   /** Puts the suggestions of closed pages into the text. */
-  async #enter(rows: Row[]) {
+  async #enter(rows: UnsentRow[]) {
     const { model } = this.own
     if (!model || rows.length === 0) return
     const left: Offer[] = []

@@ -13,13 +13,13 @@ import type { Overlay } from "./overlay.ts"
 import { partsOf, scopesOf, type Part } from "./parts.ts"
 import { meetsOneOf, overlaps, united } from "./ranges.ts"
 
-export type Plan = { scopes: Range[], parts: Part[] } & ReturnType<typeof identify<Entry>>
+export type CutPlan = { scopes: Range[], parts: Part[] } & ReturnType<typeof identify<Entry>>
 
 /**
  * @param entries the oldest first
  * @param hidden those that are not in the view; new words in their ranges replace them
  */
-export function planOf(overlay: Overlay, entries: readonly Entry[], hidden: readonly Entry[], dirty: readonly Range[], newId: () => string): Plan {
+export function planOf(overlay: Overlay, entries: readonly Entry[], hidden: readonly Entry[], dirty: readonly Range[], newId: () => string): CutPlan {
   for (let ranges = dirty; ; ) {
     const scopes = closedScopes(overlay, entries, ranges)
     const groups = partsOf(overlay, scopes)

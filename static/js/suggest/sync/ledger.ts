@@ -11,12 +11,12 @@ import { amend, copied, entryOf, hasWordsOf, readAgain, shiftEntry, touchesOneOf
 import { rangeOf } from "../model/identity.ts"
 import type { Overlay } from "../model/overlay.ts"
 import type { Part } from "../model/parts.ts"
-import type { Plan } from "../model/plan.ts"
+import type { CutPlan } from "../model/plan.ts"
 import { united, type Mapping } from "../model/ranges.ts"
 
 type Put = { id: string, version: number | null, parts: Part[], group?: string }
 export type Batch = { put: Put[], withdraw: { id: string, version: number }[] }
-export type Result = { id: string, state: "kept" | "withdrawn" | "refused", version?: number, reason?: string }
+export type BatchResult = { id: string, state: "kept" | "withdrawn" | "refused", version?: number, reason?: string }
 
 /** The server's limit of a batch. */
 const ITEMS_MAX = 200
@@ -108,7 +108,7 @@ export class Ledger {
   }
 
   /** Takes over what was cut. */
-  amend({ scopes, put, withdraw, untouched }: Plan) {
+  amend({ scopes, put, withdraw, untouched }: CutPlan) {
     // Their words belong to the suggestions that were cut.
     const isCut = touchesOneOf(scopes)
     this.accepted = this.accepted.filter((entry) => !isCut(entry))
@@ -173,7 +173,7 @@ export class Ledger {
   }
 
   /** @returns those that were refused */
-  answered(results: readonly Result[], newId: () => string): Entry[] {
+  answered(results: readonly BatchResult[], newId: () => string): Entry[] {
     this.#isSending = false
     const refused: Entry[] = []
     for (const { id, state, version = null, reason = "" } of results) {
@@ -191,7 +191,7 @@ export class Ledger {
     return refused
   }
 
-  #closed(entry: Entry, state: Result["state"], version: number | null, reason: string) {
+  #closed(entry: Entry, state: BatchResult["state"], version: number | null, reason: string) {
     entry.sent = null
     if (state === "withdrawn") this.#withdrawn.add(entry.id)
     if (state === "kept") entry.version = version

@@ -75,7 +75,7 @@ export class OwnSuggestions extends EventTarget {
     this.#given.set(id, WITHDRAWN)
   }
 
-  /** A batch has its answer: events came meanwhile, and a suggestion that it ended may have kept another out of the text. */
+  /** A batch has its answer. The page takes over the events that waited for it, and retries suggestions that one which ended kept out. */
   sent() {
     this.syncSoon()
     this.#retrySoon()

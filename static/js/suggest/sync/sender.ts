@@ -14,7 +14,7 @@ import { now } from "../../lib/server_clock.ts"
 import { Y } from "../../lib/vendor.ts"
 import type { Part } from "../model/parts.ts"
 import { divided } from "./batches.ts"
-import type { Batch, Result } from "./ledger.ts"
+import type { Batch, BatchResult } from "./ledger.ts"
 import type { Mirror } from "./mirror.ts"
 import type { OwnSuggestions } from "./own_suggestions.ts"
 import { gravest, type Refusal } from "./refusals.ts"
@@ -124,7 +124,7 @@ export class Sender extends EventTarget {
     }
   }
 
-  #answered(results: Result[]) {
+  #answered(results: BatchResult[]) {
     const refused = results.filter(({ state }) => state === "refused").map(({ reason = "" }) => reason)
     for (const { id, state, reason = "" } of results) {
       if (state === "refused") this.#refused.set(id, reason)
@@ -164,7 +164,7 @@ export class Sender extends EventTarget {
     return { put: put.map(({ parts, ...item }) => ({ ...item, parts: parts.map((part) => this.placed(part)) })), withdraw }
   }
 
-  async #post(batch: PlacedBatch, leaves: boolean): Promise<Result[]> {
+  async #post(batch: PlacedBatch, leaves: boolean): Promise<BatchResult[]> {
     try {
       return await putSuggestions(this.page.link, batch, { keepalive: leaves })
     } catch (error) {

@@ -26,7 +26,7 @@ import { Overlay, type Step } from "../model/overlay.ts"
 import { stands, type Part } from "../model/parts.ts"
 import { planOf } from "../model/plan.ts"
 import { mappingOf, meets, meetsOneOf, newRangesOf, oldRangesOf, overlaps, shares, shiftWhole, united, type Mapping } from "../model/ranges.ts"
-import { Ledger, putOf, type Batch, type Result } from "./ledger.ts"
+import { Ledger, putOf, type Batch, type BatchResult } from "./ledger.ts"
 
 export class Suggesting {
   declare newId: () => string
@@ -194,7 +194,7 @@ export class Suggesting {
   }
 
   /** The server's answer to the last batch. */
-  answered(results: readonly Result[]) {
+  answered(results: readonly BatchResult[]) {
     const refused = this.#ledger.answered(results, this.newId)
     this.#blocked.push(...refused.flatMap(({ parts }) => parts.map(rangeOf)))
   }

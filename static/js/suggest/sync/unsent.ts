@@ -11,7 +11,7 @@ import { livePages, Drafts, nameOf, resultOf, SUGGESTIONS } from "../../unsaved/
 import type { PlacedPart } from "./suggestions_api.ts"
 
 export type RetainedSuggestion = { id: string, version: number | null, parts: PlacedPart[] }
-export type Row = { user: string, document: string, link: string, title: string, client: number, at: number, isLost: boolean,
+export type UnsentRow = { user: string, document: string, link: string, title: string, client: number, at: number, isLost: boolean,
   put: RetainedSuggestion[], withdraw: string[] }
 
 export class Unsent {
@@ -30,7 +30,7 @@ export class Unsent {
   }
 
   /** Replaces the row of this page. */
-  async write({ put, withdraw, isLost }: Pick<Row, "put" | "withdraw" | "isLost">) {
+  async write({ put, withdraw, isLost }: Pick<UnsentRow, "put" | "withdraw" | "isLost">) {
     const drafts = await this.#opening
     const isEmpty = put.length + withdraw.length === 0
     if (!drafts || this.#isStopped || (isEmpty && !this.#isStored)) return
@@ -47,18 +47,18 @@ export class Unsent {
   }
 
   /** The rows of closed pages of this link, the oldest first. */
-  async ofClosedPages(): Promise<Row[]> {
+  async ofClosedPages(): Promise<UnsentRow[]> {
     const drafts = await this.#opening
     if (!drafts) return []
     const { user, link, document, client } = this.page
     const index = drafts.database.transaction(SUGGESTIONS).objectStore(SUGGESTIONS).index("user")
     const [rows, live] = await Promise.all([resultOf(index.getAll(user)), livePages()])
-    const closed = (rows as Row[]).filter((row) => row.link === link && row.client !== client && !live.has(nameOf(document, row.client)))
+    const closed = (rows as UnsentRow[]).filter((row) => row.link === link && row.client !== client && !live.has(nameOf(document, row.client)))
     return closed.sort((one, other) => one.at - other.at)
   }
 
   /** Leaves some suggestions of a closed page in its row, and deletes a row without any. */
-  async drop(row: Row, put: RetainedSuggestion[] = []) {
+  async drop(row: UnsentRow, put: RetainedSuggestion[] = []) {
     const drafts = await this.#opening
     if (!drafts) return
     const name = nameOf(row.document, row.client)

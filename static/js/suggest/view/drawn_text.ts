@@ -4,7 +4,7 @@ import type { Text } from "../../lib/vendor.ts"
 import type { HunkPosition, Range } from "../../reviews/word_diff.ts"
 import type { Progress, Suggestion } from "../model/entries.ts"
 
-/** Of a part in the base; at rest the server has it as it is. */
+/** A part of a suggestion, in offsets of the base. At rest the server has it with these words. */
 type Spot = { id: string, start: number, end: number, isAtRest?: boolean }
 type Texts = Record<"base" | "view", Pick<Text, "sliceString">>
 /** Drawn as one: `old` in the base and `new` in the view. */

@@ -6,17 +6,17 @@
 import { button, el, icon } from "../../lib/dom.ts"
 import { i18n, t, when } from "../../lib/i18n.ts"
 import { unsavedActions, unsavedList } from "../../unsaved/unsaved_list.ts"
-import type { Row } from "../sync/unsent.ts"
+import type { UnsentRow } from "../sync/unsent.ts"
 
 /** `mayEnter`: whether they may go into the text. */
-export type Offer = { row: Row, texts: string[], mayEnter: boolean }
+export type Offer = { row: UnsentRow, texts: string[], mayEnter: boolean }
 
 export class Offered {
   declare element: HTMLElement
-  declare actions: { enter: (row: Row) => void, drop: (row: Row) => Promise<void> }
+  declare actions: { enter: (row: UnsentRow) => void, drop: (row: UnsentRow) => Promise<void> }
   #offers: Offer[] = []
 
-  constructor(element: HTMLElement, actions: { enter: (row: Row) => void, drop: (row: Row) => Promise<void> }) {
+  constructor(element: HTMLElement, actions: { enter: (row: UnsentRow) => void, drop: (row: UnsentRow) => Promise<void> }) {
     this.element = element
     this.actions = actions
   }
