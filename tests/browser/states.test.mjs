@@ -171,7 +171,7 @@ const edges = ({ page }, line) =>
     return { line: rect(found)?.top, paper: rect(document.querySelector("#paper"))?.left, notice: rect(document.querySelector("#notice"))?.left }
   }, line)
 
-test("§3: a notice covers the text in use instead of pushing it, and is aligned with the paper", async () => {
+test("a notice covers the text in use instead of pushing it, and is aligned with the paper", async () => {
   const { writer } = await open(`${TEXT}\n\n${"더 많은 문장.\n\n".repeat(40)}`)
   for (const scroll of [0, 300]) {
     await writer.page.locator(".cm-line", { hasText: "끝." }).click()
@@ -203,7 +203,7 @@ test("§3: a notice covers the text in use instead of pushing it, and is aligned
   }
 })
 
-test("§3: the other's initial stands level with the caret beside the text, and the name comes under the pointer", async () => {
+test("the other's initial stands level with the caret beside the text, and the name comes under the pointer", async () => {
   const { writer, reviewer } = await bothSeated(TEXT)
   await reviewer.page.locator(".cm-line", { hasText: SECOND }).click()
   const name = writer.page.locator(".peer-name")

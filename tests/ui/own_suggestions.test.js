@@ -239,25 +239,6 @@ test("the writer deletes the whole text and undoes it: the own suggestions are i
   }
 })
 
-test("the writer deletes a letter of a quote and types it again: the page reads what the server accepts", async () => {
-  const { text, server, view, events } = await page("저는 물류를 배웠습니다.")
-  view.type(3, 6, "유통을")
-  await after(400)
-  await events()
-  text.delete(4, 1)
-  await events()
-  await after(2_000)
-  assert.equal(view.text, "저는 물를 배웠습니다.")
-  text.insert(4, "류")
-  await events()
-  await after(2_000)
-  await events()
-  assert.equal(view.text, "저는 유통을 배웠습니다.")
-  server.accept(lastPut(server).id)
-  await events()
-  assert.deepEqual([view.text, text.toString()], ["저는 유통을 배웠습니다.", "저는 유통을 배웠습니다."])
-})
-
 test("a passage of which the server has fewer letters than this page is sent anew, once", async () => {
   const { text, server, view, own, events } = await page("저는 물류를 배웠습니다.")
   view.type(3, 6, "유통을")
