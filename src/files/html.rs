@@ -179,7 +179,7 @@ fn write_note(output: &mut BoundedText, note: &Note, labels: &Labels) -> Result<
     if !matches!(note.location, Location::Range(_)) && !note.quote.is_empty() {
         output.push(&format!("<blockquote>{}</blockquote>", escaped(&note.quote)))?;
     }
-    // A change stands in the text, too, but a note without a word is none.
+    // The text shows a change itself, so its note repeats no words, unless the note would be empty.
     let is_shown = !note.is_change || note.body.is_empty();
     if let Some(suggestion) = note.suggestion.as_deref().filter(|_| is_shown) {
         let (label, quote) = (labels.suggested(suggestion), escaped(&note.quote));

@@ -249,7 +249,7 @@ impl FrameHeads {
         let before = recent.len();
         let end = bytes.len().saturating_sub(HEAD_END.len());
         recent.extend_from_slice(bytes.get(end..).unwrap_or_default());
-        // The search omits bodies, which hardly ever end so.
+        // Hardly any part of a body ends so: the search runs for heads alone.
         let is_at_end = recent.ends_with(HEAD_END) && {
             let mut whole = recent.get(..before).unwrap_or_default().to_vec();
             whole.extend_from_slice(bytes);
