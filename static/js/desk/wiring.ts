@@ -59,7 +59,7 @@ interface Part {
   stop?: () => void
 }
 
-/** What only a reviewer's page loads. */
+/** The module that only a reviewer's page loads. */
 type Reviewing = typeof import("../suggest/reviewer_page.ts")
 
 export class DeskPage {
@@ -174,7 +174,7 @@ export class DeskPage {
       },
       stop: () => editor.stop(),
     }
-    // What earlier pages of this browser left.
+    // The drafts and the sentence that earlier pages of this browser left.
     const earlier: Part = {
       start: () => {
         if (role === "writer") void pageEvents.applyDrafts()
