@@ -73,7 +73,7 @@ use crate::seats::{SeatService, SeatServiceDeps};
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invites;
-use crate::sharing::quota::Quota;
+use crate::sharing::quota::DocumentQuota;
 use crate::storage::Storage;
 use crate::storage::capacity::MEASURE_EVERY;
 use crate::storage::copy::file_of;
@@ -411,7 +411,7 @@ fn state(
         user: (*limits.buffered_bytes_per_user).into(),
     };
     let document_bytes = as_size(*limits.document_bytes);
-    let quota = Quota {
+    let quota = DocumentQuota {
         documents: *limits.user_documents,
         bytes: *limits.user_bytes,
         bin_retention: *limits.bin_retention,

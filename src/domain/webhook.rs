@@ -81,7 +81,7 @@ impl WebhookEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[derive(EnumString, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "lowercase", parse_err_ty = InvalidState, parse_err_fn = invalid)]
+#[strum(serialize_all = "lowercase", parse_err_ty = InvalidWebhookState, parse_err_fn = invalid)]
 pub enum WebhookState {
     /// It waits for its first or its next attempt.
     Pending,
@@ -92,7 +92,7 @@ pub enum WebhookState {
 /// The text names no state of a webhook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("a state is `pending` or `dead`")]
-pub struct InvalidState;
+pub struct InvalidWebhookState;
 
 impl WebhookState {
     /// Every state.
@@ -118,6 +118,6 @@ mod tests {
             assert_eq!(state.as_str().parse(), Ok(*state));
         }
         assert_eq!("review".parse::<WebhookEvent>(), Err(InvalidEvent));
-        assert_eq!("done".parse::<WebhookState>(), Err(InvalidState));
+        assert_eq!("done".parse::<WebhookState>(), Err(InvalidWebhookState));
     }
 }

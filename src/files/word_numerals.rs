@@ -143,7 +143,7 @@ fn repeated(letters: &str, n: usize) -> Option<String> {
     (n <= REPEATED_MAX).then(|| cycled(letters, n))?.map(|letter| letter.repeat(times))
 }
 
-/// Behind its last sign Word counts in digits.
+/// Word writes the numbers beyond the last sign in digits.
 fn once(signs: &str, n: usize) -> String {
     signs.chars().nth(n.saturating_sub(1)).map_or_else(|| n.to_string(), String::from)
 }

@@ -214,7 +214,7 @@ mod tests {
         read(&parts, body, 100_000).await
     }
 
-    /// N4: a buffer grew by doubling, and its charge was the length of the bytes in it.
+    /// A buffer grew by doubling, and its charge was the length of the bytes in it.
     #[tokio::test]
     async fn g17_a_body_is_charged_for_its_whole_buffer() {
         let whole = read_frames(Some("70000")).await.expect("room");

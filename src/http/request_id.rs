@@ -43,7 +43,7 @@ impl RequestNames {
         Self(Arc::new(Inner { id, trace }))
     }
 
-    /// Those that the service put into the request.
+    /// The ids that the service put into the request.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         extensions.get().cloned().unwrap_or_else(|| Self::read(&Request::default()))
     }

@@ -90,7 +90,7 @@ struct Endpoint {
     /// The slots of first attempts, and of repeated ones.
     first: Arc<Semaphore>,
     repeated: Arc<Semaphore>,
-    /// Attempts that gave their slots back.
+    /// Bounds the slow attempts, which run on after they released their slots.
     slow: Semaphore,
     lookups: Arc<Semaphore>,
     /// A slot is free again.

@@ -192,7 +192,7 @@ test("a toast stands above the bar of a selection on a phone", async () => {
   assert.ok(toast.bottom <= bar.top, JSON.stringify({ toast, bar }))
 })
 
-test("n-5: a toast covers no field of the margin, and not the one of the target", async () => {
+test("a toast covers no field of the margin, and not the one of the target", async () => {
   const { writer, reviewer } = await open(WIDE, WIDE)
   await suggestAll(reviewer, writer)
   await writer.card(`${clause(0)}의 이유`).click()

@@ -70,7 +70,7 @@ test("each page defines every value that its style sheets use without a fallback
 /** @returns {Map<string, string[]>} what each module imports, but for types */
 function imports() {
   const modules = scripts().map(({ file, text }) => {
-    const found = [...text.matchAll(/^(?:import|export)\b(?! (?:type|interface)\b)[^"]*?from "(\.[^"]+)"|\(await import\("(\.[^"]+)"\)\)/gms)]
+    const found = [...text.matchAll(/^(?:import|export)\b(?! (?:type|interface)\b)[^"]*?from "(\.[^"]+)"|\bawait import\("(\.[^"]+)"\)/gms)]
     const paths = found.map(([, path, later]) => normalize(join(dirname(file), path ?? later ?? "")))
     return /** @type {const} */ ([normalize(file), paths])
   })

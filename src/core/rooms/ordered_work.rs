@@ -97,7 +97,7 @@ mod tests {
         })
     }
 
-    /// Goal (M3): a slow job delays its own document only, and each document keeps its order.
+    /// Goal: a slow job delays its own document only, and each document keeps its order.
     #[tokio::test]
     async fn g16_slow_work_delays_its_own_document_only() {
         let mut lanes = lanes(4);

@@ -82,7 +82,7 @@ export class Problem extends Error {
     this.id = ""
     this.state = ""
     this.field = ""
-    /** That an imported text looks like. */
+    /** The encoding that an imported text looks like. */
     this.encoding = ""
     /** When to try again, in ms; 0: the server does not know. */
     this.retryAfter = 0

@@ -26,7 +26,6 @@ mod reminders;
 pub(crate) mod review_requests;
 mod reviews;
 mod seats;
-mod send_futures;
 mod statements;
 mod stuck;
 pub(crate) mod suggestions;

@@ -68,8 +68,8 @@ impl Room {
         let here = state
             .occupancy
             .taken()
-            .filter(|(_, _, identity)| identity.location == SeatLocation::Here);
-        here.map(|(seat, fence, identity)| message_of(Step::Joined, seat, fence, &identity.user))
+            .filter(|(_, _, occupant)| occupant.location == SeatLocation::Here);
+        here.map(|(seat, fence, occupant)| message_of(Step::Joined, seat, fence, &occupant.user))
             .collect()
     }
 
@@ -84,7 +84,7 @@ impl Room {
         let elsewhere = state
             .occupancy
             .taken()
-            .filter(|(_, _, identity)| identity.location != SeatLocation::Here);
+            .filter(|(_, _, occupant)| occupant.location != SeatLocation::Here);
         elsewhere.map(|(seat, _, _)| seat).collect()
     }
 
