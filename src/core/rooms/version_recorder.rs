@@ -129,9 +129,9 @@ pub async fn run(
     }
 }
 
-/// A checkpoint to build.
+/// A checkpoint to build, or none: the end of those before it.
 struct Due {
-    checkpoint: Checkpoint,
+    checkpoint: Option<Checkpoint>,
     waiter: Option<Arc<Waiter>>,
     document: Arc<Order>,
     _capacity: Option<OwnedSemaphorePermit>,
@@ -195,12 +195,14 @@ impl VersionRecorder {
                 }
                 Some(VersionJob::Flush(done)) => {
                     self.poll(due).await;
+                    let waiter = Some(Arc::new(Waiter(Some(done))));
                     let documents: Vec<_> = self.documents().values().cloned().collect();
                     for document in documents {
-                        // Behind the builds that are queued for it.
-                        drop(document.lock().await);
+                        let waiter = waiter.clone();
+                        let end = Due { checkpoint: None, waiter, document, _capacity: None };
+                        let _closed = due.send(end).await;
                     }
-                    let _closed = built.send((None, Some(Arc::new(Waiter(Some(done)))))).await;
+                    let _closed = built.send((None, waiter)).await;
                 }
                 None => return,
             }
@@ -243,6 +245,7 @@ impl VersionRecorder {
                 Arc::clone(&self.long).acquire_many_owned(kib).await
             };
             let waiter = waiter.cloned();
+            let checkpoint = Some(checkpoint);
             let next = Due { checkpoint, waiter, document, _capacity: capacity.ok() };
             let _closed = due.send(next).await;
         }
@@ -253,7 +256,8 @@ impl VersionRecorder {
         let Due { checkpoint, mut waiter, document, _capacity } = due;
         let _order = document.lock().await;
         let version = loop {
-            match build(&self.rooms, &self.storage, &checkpoint).await {
+            let Some(checkpoint) = &checkpoint else { break None };
+            match build(&self.rooms, &self.storage, checkpoint).await {
                 Ok(version) => break version,
                 Err(RoomError::Storage(error)) => {
                     let document = checkpoint.document;
