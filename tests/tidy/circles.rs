@@ -24,6 +24,20 @@ fn files_of_a_module_import_without_a_circle() {
 }
 
 #[test]
+fn the_client_and_the_memory_of_the_locks_import_nothing_of_redis() {
+    let sources = product();
+    let paths: BTreeSet<_> = sources.iter().map(path_of).collect();
+    let is_of_redis = |path: &String| path == "locks::redis" || path.starts_with("locks::redis::");
+    let complaints: Vec<_> = sources
+        .iter()
+        .filter(|source| source.is_in("src/locks/client") || source.is_in("src/locks/memory"))
+        .filter(|source| imported(source, &paths).iter().any(is_of_redis))
+        .map(|source| source.path.clone())
+        .collect();
+    assert_none(&complaints, "the wait queue and the types stand above both backends");
+}
+
+#[test]
 fn a_circle_is_found_without_the_files_around_it() {
     let paths = ["m", "m::top", "m::one", "m::two", "m::low"];
     let paths: BTreeSet<_> = paths.map(str::to_owned).into();

@@ -40,18 +40,7 @@ mod webhooks;
 /// One suite for both engines: each test is a function of an open, empty database.
 macro_rules! on_both_engines {
     ($suite:ident: $($name:ident)+) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                crate::storage::$suite::$name(crate::storage::database::Desk::sqlite().await).await;
-            })+
-        }
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                crate::storage::$suite::$name(crate::storage::database::Desk::postgres().await).await;
-            })+
-        }
+        crate::on_both_engines! { crate::storage::database::Desk: $($name)+ }
     };
 }
 pub(crate) use on_both_engines;

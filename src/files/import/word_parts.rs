@@ -1,8 +1,8 @@
 //! The parts of a Word document that the import reads, by their relations (OPC §6.5).
 
 use crate::error::ImportError;
-use crate::word_elements::Element;
-use crate::word_xml::{Step, elements, value, walk};
+use crate::import::word_elements::Element;
+use crate::import::word_xml::{Step, elements, value, walk};
 use crate::zip::{Inflated, ZipReader};
 
 /// Bytes of an imported part after decompression. The server reads it as a stream.

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use quick_xml::events::BytesStart;
 
 use crate::error::ImportError;
-use crate::word_numerals::numeral;
-use crate::word_xml::{elements, is_on, value};
+use crate::import::word_numerals::numeral;
+use crate::import::word_xml::{elements, is_on, value};
 use crate::zip::Inflated;
 use galley_domain::limits::LABEL_CHARS_MAX;
 

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use quick_xml::events::BytesStart;
 
 use crate::error::ImportError;
-use crate::word_elements::Element;
-use crate::word_equations::EquationParts;
-use crate::word_fields::Fields;
-use crate::word_formats::{Format, Formats};
-use crate::word_parts::Parts;
-use crate::word_symbols::symbol;
-use crate::word_xml::{Step, is_on, value, walk};
+use crate::import::word_elements::Element;
+use crate::import::word_equations::EquationParts;
+use crate::import::word_fields::Fields;
+use crate::import::word_formats::{Format, Formats};
+use crate::import::word_parts::Parts;
+use crate::import::word_symbols::symbol;
+use crate::import::word_xml::{Step, is_on, value, walk};
 use crate::zip::{Inflated, ZipReader};
 use galley_domain::limits::LABEL_CHARS_MAX;
 

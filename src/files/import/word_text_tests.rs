@@ -2,9 +2,9 @@
 
 use crate::docx;
 use crate::error::ImportError;
+use crate::import::word_parts::MAIN_PART;
+use crate::import::word_text::{IMPORT_NOTES_MAX, ImportChanges, Imported, read};
 use crate::render_model::tests::{model, reply, review, suggestion};
-use crate::word_parts::MAIN_PART;
-use crate::word_text::{IMPORT_NOTES_MAX, ImportChanges, Imported, read};
 use crate::zip::tests::archive;
 
 pub(crate) const OPEN: &str = "<w:document xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\" \

@@ -13,7 +13,7 @@ use quick_xml::name::{Namespace, NamespaceResolver, QName, ResolveResult};
 use quick_xml::{NsReader, XmlVersion};
 
 use crate::error::ImportError;
-use crate::word_elements::Element;
+use crate::import::word_elements::Element;
 use crate::zip::Inflated;
 
 /// Deepest nesting of XML in an import. Tables in tables in text boxes reach some fifty.

@@ -2,7 +2,7 @@
 
 use quick_xml::events::BytesStart;
 
-use crate::word_xml::value;
+use crate::import::word_xml::value;
 
 /// The open parts of an equation, outermost first.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use quick_xml::events::BytesStart;
 
-use crate::word_xml::value;
+use crate::import::word_xml::value;
 
 /// Fields that show nothing: marks for an index or a list, bookmarks, rules of a mail merge.
 const SILENT: [&str; 11] =

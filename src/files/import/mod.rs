@@ -2,12 +2,28 @@
 //!
 //! Callers run it on a thread that may block: a file at its bounds takes a second.
 
+#[cfg(test)]
+mod word_cases_tests;
+mod word_elements;
+mod word_equations;
+mod word_fields;
+mod word_formats;
+#[cfg(test)]
+mod word_lists_tests;
+mod word_numerals;
+mod word_parts;
+mod word_symbols;
+pub mod word_text;
+#[cfg(test)]
+mod word_text_tests;
+mod word_xml;
+
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{DecoderResult, EUC_KR, Encoding, UTF_8};
 
 use crate::error::ImportError;
+use crate::import::word_text::Imported;
 use crate::labels::Labels;
-use crate::word_text::{self, Imported};
 use galley_domain::limits::LABEL_CHARS_MAX;
 use galley_domain::line::Line;
 use galley_domain::text::{IncomingText, composed};

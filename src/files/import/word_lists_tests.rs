@@ -1,7 +1,7 @@
 //! Tests of the labels of lists: numbering state and number formats.
 
-use crate::word_text::ImportChanges;
-use crate::word_text_tests::{OPEN, imported, item};
+use crate::import::word_text::ImportChanges;
+use crate::import::word_text_tests::{OPEN, imported, item};
 
 fn level(at: u8, format: &str, text: &str) -> String {
     level_with(at, format, text, 1, "")
