@@ -94,7 +94,8 @@ impl Versions {
             let required = change.required.map(<[String]>::to_vec);
             let look = move |text: &Text| {
                 let is_met = required.is_none_or(|marks| marks.contains(&mark_of(&text.content())));
-                if is_met { edit(text, merged, &wanted, limit) } else { Err(VersionError::Changed) }
+                is_met.then_some(()).ok_or(VersionError::Changed)?;
+                edit(text, merged, &wanted, limit)
             };
             let Some(edit) = self.rooms.read_text(document, snapshot, look).await?? else {
                 return Ok(None);

@@ -245,7 +245,7 @@ async fn a_wait_times_out_and_leaves_the_queue(backend: TestBackend) {
     })
     .await;
     assert!(matches!(waiting.next().await, Err(LockError::WaitTimeout(_))), "and stays so");
-// A wait of zero still polls once.
+    // A wait of zero still polls once.
     let impatient =
         granted_in_turn(backend.locks.wait(&claim(&name, &lee()), Duration::ZERO)).await;
     assert!(matches!(impatient, Err(LockError::WaitTimeout(Some(_)))), "{impatient:?}");
