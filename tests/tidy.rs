@@ -189,10 +189,7 @@ fn every_outside_crate_has_a_home_and_is_used_there() {
             }
         }
         let is_of = |source: &&Source| match folder.as_str() {
-            "" => {
-                let is_crate = CRATES.iter().any(|of| source.module() == Some(of));
-                !is_crate && !source.is_in("src/core")
-            }
+            "" => !source.is_in("src/core") && CRATES.iter().all(|of| source.module() != Some(of)),
             folder => source.path.starts_with(folder),
         };
         let mut files = code.iter().filter(is_of);

@@ -13,27 +13,21 @@ type Imports = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
 fn files_of_a_module_import_without_a_circle() {
-    let sources = product();
-    let paths: BTreeSet<_> = sources.iter().map(path_of).collect();
-    let imports = sources.iter().map(|source| (path_of(source), imported(source, &paths)));
-    let complaints: Vec<_> = circles(imports.collect())
-        .iter()
-        .map(|(path, of)| format!("{path} imports {}", Vec::from_iter(of.clone()).join(", ")))
-        .collect();
+    let stray = |(path, of): (String, BTreeSet<String>)| {
+        format!("{path} imports {}", Vec::from_iter(of).join(", "))
+    };
+    let complaints: Vec<_> = circles(imports()).into_iter().map(stray).collect();
     assert_none(&complaints, "these form a circle: move what both need into a file below them");
 }
 
 #[test]
 fn the_client_and_the_memory_of_the_locks_import_nothing_of_redis() {
-    let sources = product();
-    let paths: BTreeSet<_> = sources.iter().map(path_of).collect();
-    let is_of_redis = |path: &String| path == "locks::redis" || path.starts_with("locks::redis::");
-    let complaints: Vec<_> = sources
-        .iter()
-        .filter(|source| source.is_in("src/locks/client") || source.is_in("src/locks/memory"))
-        .filter(|source| imported(source, &paths).iter().any(is_of_redis))
-        .map(|source| source.path.clone())
-        .collect();
+    let is_above =
+        |path: &str| ["locks::client", "locks::memory"].iter().any(|it| path.starts_with(it));
+    let is_of_redis = |path: &String| format!("{path}::").starts_with("locks::redis::");
+    let strays =
+        imports().into_iter().filter(|(path, of)| is_above(path) && of.iter().any(is_of_redis));
+    let complaints: Vec<_> = strays.map(|(path, _)| path).collect();
     assert_none(&complaints, "the wait queue and the types stand above both backends");
 }
 
@@ -66,8 +60,8 @@ fn circles(mut imports: Imports) -> Imports {
     }
 }
 
-/// The files of the product, without those that only tests compile.
-fn product() -> Vec<Source> {
+/// The imports of the files of the product, without those that only tests compile.
+fn imports() -> Imports {
     let of_tests = ["/tests/", "/locks/model/", "/stored_document.", "/shuttle_"];
     let mut sources = tree::of_kind(&["rs"]);
     sources.retain(|source| {
@@ -75,7 +69,8 @@ fn product() -> Vec<Source> {
             && !source.stem().ends_with("tests")
             && !of_tests.iter().any(|part| source.path.contains(part))
     });
-    sources
+    let paths = sources.iter().map(path_of).collect();
+    sources.iter().map(|source| (path_of(source), imported(source, &paths))).collect()
 }
 
 fn path_of(source: &Source) -> String {

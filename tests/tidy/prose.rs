@@ -9,7 +9,7 @@ use crate::tree::{self, Source, assert_none};
 const KINDS: &[&str] = &["js", "lua", "mjs", "rs", "sh", "sql", "ts"];
 
 /// Words that begin a comment without a component as its subject.
-const OPENINGS: &[&str] = &["Who", "Whoever", "What", "Whatever", "Nobody", "Somebody", "Anybody"];
+const OPENINGS: &[&str] = &["Who", "What", "Whatever"];
 
 /// Each row: words, and the terms in their place.
 const TERMS: &[(&str, &str)] = &[
