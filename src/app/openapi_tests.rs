@@ -7,6 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_json::{Map, Value};
 
 use crate::app::features;
+use crate::domain::webhook::WebhookEvent;
 use crate::http;
 use crate::http::auth::scopes;
 
@@ -144,6 +145,15 @@ fn g14_the_scopes_of_the_document_are_those_that_the_gate_demands() {
         })
         .collect();
     assert_eq!(documented, demanded);
+}
+
+#[test]
+fn every_webhook_is_documented() {
+    let document = document();
+    let documented: Vec<_> = document["webhooks"].as_object().expect("webhooks").keys().collect();
+    let mut kinds: Vec<_> = WebhookEvent::ALL.iter().map(|kind| kind.as_str()).collect();
+    kinds.sort_unstable();
+    assert_eq!(documented, kinds);
 }
 
 #[test]

@@ -117,7 +117,9 @@ const GRANTS: &[Grant] = &[
 
     user("POST", "/api/documents", WRITE),
     user("POST", "/api/documents/import", WRITE),
+    user("PUT", "/api/documents/by-external-id/{external_id}", WRITE),
     user("PATCH", "/api/documents/{id}", WRITE),
+    user("PUT", "/api/documents/{id}/text", WRITE),
     user("POST", "/api/documents/{id}/restore", WRITE),
     user("PUT", "/api/documents/{id}/sections", WRITE),
     user("POST", "/api/documents/{id}/versions", WRITE),
