@@ -66,11 +66,12 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["domain", "bounds", "yjs", "pubsub", "storage", "outbox", "sessions", "rooms", "seats"],
     ),
     ("sharing", &["domain", "bounds", "yjs", "storage"]),
+    ("accounts", &["domain", "storage"]),
     (
         "http",
         &[
             "domain", "bounds", "storage", "outbox", "sessions", "rooms", "seats", "reviews",
-            "sharing", "yjs",
+            "sharing", "accounts", "yjs",
         ],
     ),
     ("setting", &[]),
@@ -92,7 +93,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sharing", "http", "setting", "periodic",
         ],
     ),
-    ("transfer", &["domain", "storage", "sharing", "http"]),
+    ("transfer", &["domain", "storage", "sharing", "accounts", "http"]),
     (
         "admin",
         &[
@@ -104,6 +105,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sessions",
             "seats",
             "sharing",
+            "accounts",
             "http",
         ],
     ),

@@ -123,7 +123,7 @@ fn every_route_is_documented_and_every_documented_route_is_there() {
 
 /// A route without a row is closed to servers, and its operation has no scope. A row without a route opens nothing.
 #[test]
-fn g14_the_scopes_of_the_document_are_those_that_the_gate_demands() {
+fn g14_the_scopes_of_the_document_are_those_that_admission_demands() {
     let document = document();
     let scopes_of = |operation: &Value| {
         let security = operation["security"].as_array().into_iter().flatten();

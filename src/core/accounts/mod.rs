@@ -1,5 +1,4 @@
-//! What the installation knows about its users as callers: their names, the end of their sign-ins, and the
-//! audit of acts that need one.
+//! Users as callers: their names, the end of their sign-ins, and the audit of acts that need one.
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use crate::domain::ids::UserId;
 use crate::domain::user::User;
 use crate::storage::audit::{AUDIT_PURGED_AT_ONCE, AuditEntry, AuditQuery, AuditRow};
 use crate::storage::error::StorageError;
-use crate::storage::revocations::{Revocation, Subject};
+use crate::storage::revocations::{Revocation, TokenSubject};
 use crate::storage::{Storage, StorageFuture};
 
 /// Period of the purge of old rows.
@@ -55,7 +54,7 @@ impl Accounts {
     /// Ends one token, which lives until `expires_at`.
     pub async fn sign_out(
         &self,
-        token: Subject,
+        token: TokenSubject,
         expires_at: DateTime<Utc>,
     ) -> Result<Revocation, StorageError> {
         let revocation = Revocation { subject: token, before: expires_at, until: expires_at };
@@ -66,7 +65,7 @@ impl Accounts {
     pub async fn is_revoked(
         &self,
         user: &UserId,
-        token: &Subject,
+        token: &TokenSubject,
         issued_at: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
         self.storage.is_revoked(user, token, issued_at).await

@@ -1,4 +1,4 @@
-//! The audit: who did what, in whose name, on what, and when. It has no text.
+//! The audit: each act with its actor, user, target and time, and without any text.
 //!
 //! Rows are appended, and the database refuses every change of them; the retention deletes the old ones. The
 //! row stands in the transaction of its act, or is committed before the act begins: without its row no act
@@ -12,7 +12,7 @@ use crate::domain::ids::UserId;
 /// Rows that one transaction of the retention deletes, at most.
 pub const AUDIT_PURGED_AT_ONCE: u32 = 1_000;
 
-/// Who acts.
+/// The cause of an act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", content = "id", rename_all = "lowercase")]
 pub enum Actor {

@@ -10,9 +10,9 @@ use crate::domain::ids::UserId;
 
 /// Whose tokens a revocation refuses: a user's, a single one, or all. No id of a user has a colon or a star.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Subject(pub(crate) String);
+pub struct TokenSubject(pub(crate) String);
 
-impl Subject {
+impl TokenSubject {
     pub const ALL: &'static str = "*";
     const TOKEN: &'static str = "token:";
 
@@ -39,7 +39,7 @@ impl Subject {
     }
 }
 
-impl Borrow<str> for Subject {
+impl Borrow<str> for TokenSubject {
     fn borrow(&self) -> &str {
         &self.0
     }
@@ -47,7 +47,7 @@ impl Borrow<str> for Subject {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revocation {
-    pub subject: Subject,
+    pub subject: TokenSubject,
     /// Tokens that were issued up to this time are refused.
     pub before: DateTime<Utc>,
     /// No token of the subject that was issued before lives longer.

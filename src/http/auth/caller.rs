@@ -18,8 +18,8 @@ use crate::bounds::permits::Requester;
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
 use crate::http::access::Access;
+use crate::http::auth::admission::{Audited, Presented};
 use crate::http::auth::credential::{Credential, CredentialSource};
-use crate::http::auth::gate::{AtGate, Audited};
 use crate::http::auth::tokens::{Identity, Tokens};
 use crate::http::error::ApiError;
 use crate::http::limit::Limiter;
@@ -61,7 +61,7 @@ pub(crate) async fn identify(
     }
     let origin = request.headers().get(ORIGIN).cloned();
     let user = presented.user().cloned();
-    let admitted = AtGate::of(&request).admit(presented, &checks.accounts).await;
+    let admitted = Presented::of(&request).admit(presented, &checks.accounts).await;
     let response = match admitted {
         Ok((presented, new_user)) => {
             request.extensions_mut().insert(presented);
@@ -165,7 +165,7 @@ where
 pub enum Admin {
     Token,
     Person(UserId),
-    /// The gate has compared its scopes with the route.
+    /// Admission has compared its scopes with the route.
     Server(UserId),
 }
 

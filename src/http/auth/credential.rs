@@ -52,7 +52,7 @@ impl Credential {
                 // The rare cases come last.
                 Self::Refused { .. } if access.is_admin_token(token) => Self::AdminToken,
                 Self::Server { identity, .. } => {
-                    // The gate refuses a fault.
+                    // Admission refuses a fault.
                     let named = NamedUser::read(headers).ok().flatten();
                     Self::Server { identity, named: named.map(|named| named.id) }
                 }

@@ -26,7 +26,7 @@ use crate::domain::line::Line;
 use crate::domain::user::User;
 use crate::http::auth::identity::{Identity, KEYS_UNAVAILABLE, TokenRefused, cause, seconds};
 use crate::http::auth::scopes::Scopes;
-use crate::storage::revocations::Subject;
+use crate::storage::revocations::TokenSubject;
 
 const READ_EVERY: Duration = Duration::from_mins(5);
 /// Any text can name an unknown key, so such tokens cause few requests.
@@ -222,7 +222,7 @@ impl Provider {
             issued_at: seconds(issued_at, "claim iat")?,
             expires_at: seconds(end, "claim exp")?,
             scopes,
-            token: Subject::token(""),
+            token: TokenSubject::token(""),
         })
     }
 }

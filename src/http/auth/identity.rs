@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
 use crate::http::auth::scopes::Scopes;
-use crate::storage::revocations::Subject;
+use crate::storage::revocations::TokenSubject;
 
 /// Lifetime of a guest's token. The guest's documents depend on it, so the server renews the token of an
 /// active page.
@@ -29,7 +29,7 @@ pub struct Identity {
     pub expires_at: DateTime<Utc>,
     /// Empty for the token of a user. Else `user` is the server, by its `sub`.
     pub scopes: Scopes,
-    pub token: Subject,
+    pub token: TokenSubject,
 }
 
 impl Identity {
@@ -55,9 +55,9 @@ pub(crate) const KEYS_UNAVAILABLE: TokenRefused = TokenRefused("keys-unavailable
 pub(crate) const SERVER_TOKEN: TokenRefused = TokenRefused("server-token");
 
 /// The token by the hash of what is signed.
-pub(super) fn subject_of(token: &str) -> Subject {
+pub(super) fn subject_of(token: &str) -> TokenSubject {
     let signed = token.rsplit_once('.').map_or(token, |(signed, _)| signed);
-    Subject::token(&URL_SAFE_NO_PAD.encode(digest(&SHA256, signed.as_bytes())))
+    TokenSubject::token(&URL_SAFE_NO_PAD.encode(digest(&SHA256, signed.as_bytes())))
 }
 
 /// Names the part of the token that the library rejects.

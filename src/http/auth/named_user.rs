@@ -4,17 +4,20 @@ use axum::http::{HeaderMap, HeaderName};
 
 use crate::domain::ids::UserId;
 use crate::domain::line::Line;
-use crate::http::error::ApiError;
 
 const USER: HeaderName = HeaderName::from_static("galley-user");
 /// Percent-encoded UTF-8: clients of HTTP send no other letters than those of Latin 1.
 const USER_NAME: HeaderName = HeaderName::from_static("galley-user-name");
 
+/// The fault of a header, for the caller.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct InvalidHeader(pub(crate) String);
+
 /// The value of a header that stands once.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]>, ApiError> {
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]>, InvalidHeader> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (_, Some(_)) => Err(ApiError::Invalid(format!("send the header {name} once"))),
+        (_, Some(_)) => Err(InvalidHeader(format!("send the header {name} once"))),
         (first, None) => Ok(first.map(|value| value.as_bytes())),
     }
 }
@@ -28,8 +31,8 @@ pub(crate) struct NamedUser {
 }
 
 impl NamedUser {
-    pub(crate) fn read(headers: &HeaderMap) -> Result<Option<Self>, ApiError> {
-        let invalid = |what: &str| ApiError::Invalid(what.to_owned());
+    pub(crate) fn read(headers: &HeaderMap) -> Result<Option<Self>, InvalidHeader> {
+        let invalid = |what: &str| InvalidHeader(what.to_owned());
         let (id, name) = (only(headers, &USER)?, only(headers, &USER_NAME)?);
         let Some(id) = id else {
             let alone = invalid("Galley-User-Name needs the id of the user in Galley-User");
@@ -42,7 +45,7 @@ impl NamedUser {
                 decoded(name).ok_or_else(|| invalid("Galley-User-Name: percent-encoded UTF-8"))?;
             Line::Name
                 .parse(&name)
-                .map_err(|error| ApiError::Invalid(format!("Galley-User-Name: {error}")))
+                .map_err(|error| InvalidHeader(format!("Galley-User-Name: {error}")))
         });
         Ok(Some(Self { id, name: name.transpose()? }))
     }
@@ -78,7 +81,7 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, HeaderValue::from_bytes(value).expect("a value"));
         }
-        NamedUser::read(&map).map_err(|error| error.to_string())
+        NamedUser::read(&map).map_err(|InvalidHeader(fault)| fault)
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::http::auth::identity::Identity;
 use crate::outbox::Outbox;
 use crate::outbox::close::Close;
 use crate::storage::error::StorageError;
-use crate::storage::revocations::{Revocation, Subject};
+use crate::storage::revocations::{Revocation, TokenSubject};
 
 /// The tick: how long a revoked token works on another server.
 pub const READ_EVERY: Duration = Duration::from_secs(2);
@@ -37,7 +37,7 @@ struct Inner {
 
 /// The moment of each subject, and the end of its row.
 #[derive(Default)]
-struct Set(HashMap<Subject, (DateTime<Utc>, DateTime<Utc>)>);
+struct Set(HashMap<TokenSubject, (DateTime<Utc>, DateTime<Utc>)>);
 
 #[derive(Default)]
 struct Sockets {
@@ -129,12 +129,12 @@ impl Set {
     fn has(&self, Identity { user, token, issued_at, .. }: &Identity) -> bool {
         let is_of = |subject: &str| self.0.get(subject).is_some_and(|(it, _)| issued_at <= it);
         !self.0.is_empty()
-            && (is_of(user.id.as_str()) || is_of(token.borrow()) || is_of(Subject::ALL))
+            && (is_of(user.id.as_str()) || is_of(token.borrow()) || is_of(TokenSubject::ALL))
     }
 
     /// False: it is in force already.
     fn take(&mut self, Revocation { subject, before, until }: Revocation) -> bool {
-        let is_new = self.0.get(&subject).is_none_or(|(known, _)| *known < before);
+        let is_new = self.0.get(&subject).is_none_or(|(moment, _)| *moment < before);
         if is_new {
             self.0.insert(subject, (before, until));
         }
@@ -143,7 +143,7 @@ impl Set {
 
     /// The row of a user stays until the purge puts that of all users in its stead.
     fn forget_ended(&mut self, now: DateTime<Utc>) {
-        let of_all = self.0.get(Subject::ALL).map(|(before, _)| *before);
+        let of_all = self.0.get(TokenSubject::ALL).map(|(before, _)| *before);
         self.0.retain(|subject, (before, until)| {
             now < *until || (!subject.is_token() && (of_all <= Some(*before)))
         });
@@ -168,7 +168,7 @@ mod tests {
         tokens.verify(&signed.token).expect("valid")
     }
 
-    fn of(subject: Subject, before: DateTime<Utc>) -> Revocation {
+    fn of(subject: TokenSubject, before: DateTime<Utc>) -> Revocation {
         Revocation { subject, before, until: before + HOUR }
     }
 
@@ -179,18 +179,18 @@ mod tests {
         let [kim, kims_next, lee] =
             [("kim", old), ("kim", new), ("lee", old)].map(|it| identity(it.0, it.1));
         let revocations = Revocations::default();
-        let user = |moment| of(Subject::user(&kim.user.id), moment);
+        let user = |moment| of(TokenSubject::user(&kim.user.id), moment);
         revocations.take([user(now - TimeDelta::minutes(5)), user(old - HOUR)]);
         let included = || [&kim, &kims_next, &lee].map(|it| revocations.include(it));
         assert_eq!(included(), [true, false, false], "an earlier row takes nothing back");
         revocations.take([of(lee.token.clone(), now)]);
         assert_eq!(included(), [true, false, true]);
-        revocations.take([of(Subject::all(), now)]);
+        revocations.take([of(TokenSubject::all(), now)]);
         assert_eq!(included(), [true; 3]);
         // Its second counts as before: `iat` has whole seconds.
         let at = identity("park", now);
         let revocations = Revocations::default();
-        revocations.take([of(Subject::user(&at.user.id), now)]);
+        revocations.take([of(TokenSubject::user(&at.user.id), now)]);
         assert!(revocations.include(&at));
     }
 
@@ -215,7 +215,7 @@ mod tests {
         let [first, second] = [0, 1].map(|at: usize| revocations.list(&old, closes[at].0.clone()));
         second.renew(&identity("kim", now - TimeDelta::minutes(1)));
         let moment = now - TimeDelta::minutes(5);
-        revocations.take([of(Subject::user(&old.user.id), moment)]);
+        revocations.take([of(TokenSubject::user(&old.user.id), moment)]);
         assert_eq!([0, 1].map(|at: usize| closes[at].0.close_reason()), [Some(REVOKED), None]);
         // Between the verification of its token and here.
         let late = outbox(1_000);

@@ -1,7 +1,7 @@
 //! The scopes of server tokens, and the routes that they open.
 //!
 //! A token whose `scope` names one of them is the product's own, and none of a user. One table says what each
-//! opens: the [gate](crate::http::auth::gate) refuses every other route, so a new route is closed until it has
+//! opens: the [admission](crate::http::auth::admission) refuses every other route, so a new route is closed until it has
 //! a row here. A test compares the table with the `OpenAPI` document.
 
 use serde_json::Value;
@@ -68,7 +68,7 @@ impl Scopes {
     }
 }
 
-/// What a route demands of a server token.
+/// The demands of a route on a server token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant {
     method: &'static str,

@@ -8,9 +8,9 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::accounts::Accounts;
 use crate::domain::ids::UserId;
+use crate::http::auth::admission::Audited;
 use crate::http::auth::caller::{Admin, Caller};
 use crate::http::auth::cookie;
-use crate::http::auth::gate::Audited;
 use crate::http::auth::tokens::Tokens;
 use crate::http::error::ApiError;
 use crate::http::extract::Path;

@@ -25,7 +25,7 @@ use crate::http::auth::host_keys::HostKeys;
 use crate::http::auth::identity::{cause, seconds, subject_of};
 use crate::http::auth::revocations::Revocations;
 use crate::http::auth::scopes::Scopes;
-use crate::storage::revocations::Subject;
+use crate::storage::revocations::TokenSubject;
 
 pub use crate::http::auth::identity::{GUEST_TTL, Identity, TokenRefused};
 pub(crate) use crate::http::auth::identity::{KEYS_UNAVAILABLE, SERVER_TOKEN};
@@ -203,7 +203,7 @@ impl Tokens {
             issued_at: seconds(claims.iat, "claim iat")?,
             expires_at: seconds(claims.exp, "claim exp")?,
             scopes,
-            token: Subject::token(""),
+            token: TokenSubject::token(""),
         };
         // Galley signs it without a scope.
         match identity.is_guest() && !scopes.is_empty() {

@@ -1,4 +1,4 @@
-/** Who did what, in whose name, on what: the audit, by user and by act. Owns one section. */
+/** The audit on the operations page, by user and by act. Owns one section. */
 
 import { byId, el, isDrawn, write } from "../lib/dom.ts"
 import { number, t, when } from "../lib/i18n.ts"

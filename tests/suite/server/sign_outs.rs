@@ -78,7 +78,7 @@ async fn g14_a_revoked_token_is_refused_after_a_restart() {
 
 /// Goal: a token that another server revoked a moment ago makes no new one here, whichever server has read it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g14_a_revoked_token_signs_nobody_in_anew() {
+async fn g14_a_revoked_token_gets_no_new_one() {
     let cluster = Cluster::start().await;
     let (one, two) = (&cluster.one, &cluster.two);
     let (kim, lee) = (signed(one, "kim", "Kim", 60), one.guest("Lee").await);

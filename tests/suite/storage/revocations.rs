@@ -5,7 +5,7 @@ use std::borrow::Borrow as _;
 use chrono::{SubsecRound as _, TimeDelta, Utc};
 use galley::domain::limits::TOKEN_AGE_MAX;
 use galley::storage::audit::{Actor, AuditEntry, AuditQuery};
-use galley::storage::revocations::{Revocation, Subject};
+use galley::storage::revocations::{Revocation, TokenSubject};
 use galley::transfer::store;
 
 use crate::storage::database::{Desk, Stranger, at, user};
@@ -34,11 +34,15 @@ pub(crate) async fn a_later_revocation_moves_the_moment_and_an_earlier_one_does_
     for moment in [5, 9, 7] {
         storage.sign_out_everywhere(&kim, at(moment), &entry()).await.unwrap();
     }
-    let of_token = Revocation { subject: Subject::token("seven"), before: at(60), until: at(60) };
+    let of_token =
+        Revocation { subject: TokenSubject::token("seven"), before: at(60), until: at(60) };
     storage.revoke(&of_token).await.unwrap();
     storage.revoke(&of_token).await.unwrap();
-    let of_kim =
-        Revocation { subject: Subject::user(&kim), before: at(9), until: at(9) + TOKEN_AGE_MAX };
+    let of_kim = Revocation {
+        subject: TokenSubject::user(&kim),
+        before: at(9),
+        until: at(9) + TOKEN_AGE_MAX,
+    };
     let another = desk.another().await;
     let (mut rows, now) = another.revocations(None).await.unwrap();
     rows.sort_by_key(|row| row.until);
@@ -58,10 +62,11 @@ pub(crate) async fn a_later_revocation_moves_the_moment_and_an_earlier_one_does_
     for (issued, token, refused) in
         [(9, "zero", true), (10, "zero", false), (10, "seven", true), (61, "seven", false)]
     {
-        let found = storage.is_revoked(&kim, &Subject::token(token), at(issued)).await.unwrap();
+        let found =
+            storage.is_revoked(&kim, &TokenSubject::token(token), at(issued)).await.unwrap();
         assert_eq!(found, refused, "{issued} {token}");
     }
-    let other = Subject::token("zero");
+    let other = TokenSubject::token("zero");
     assert!(!storage.is_revoked(&user("lee").id, &other, at(0)).await.unwrap());
 }
 
@@ -85,7 +90,8 @@ pub(crate) async fn g13_a_purged_revocation_refuses_the_tokens_from_before_it(de
     let (old, new) = (now - TOKEN_AGE_MAX - TimeDelta::days(1), now - TimeDelta::days(1));
     storage.sign_out_everywhere(&kim, old, &entry()).await.unwrap();
     storage.sign_out_everywhere(&lee, new, &entry()).await.unwrap();
-    let token = |hash, until| Revocation { subject: Subject::token(hash), before: until, until };
+    let token =
+        |hash, until| Revocation { subject: TokenSubject::token(hash), before: until, until };
     storage.revoke(&token("one", now - TimeDelta::days(1))).await.unwrap();
     storage.revoke(&token("two", now + TimeDelta::days(1))).await.unwrap();
     assert_eq!(storage.purge_revocations(now).await.unwrap(), 2);
@@ -94,10 +100,10 @@ pub(crate) async fn g13_a_purged_revocation_refuses_the_tokens_from_before_it(de
     let mut subjects: Vec<&str> = rows.iter().map(|row| row.subject.borrow()).collect();
     subjects.sort_unstable();
     assert_eq!(subjects, ["*", "lee", "token:two"]);
-    let all = rows.iter().find(|row| row.subject == Subject::all()).expect("a row");
+    let all = rows.iter().find(|row| row.subject == TokenSubject::all()).expect("a row");
     assert_eq!(all.before, old);
     // A token that outlives the row stays refused.
-    let none = Subject::token("none");
+    let none = TokenSubject::token("none");
     assert!(storage.is_revoked(&kim, &none, old - TimeDelta::days(1)).await.unwrap());
     assert!(!storage.is_revoked(&kim, &none, old + TimeDelta::days(1)).await.unwrap());
 }

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::domain::ids::UserId;
 use crate::domain::limits::TOKEN_AGE_MAX;
 use crate::storage::audit::AuditEntry;
-use crate::storage::revocations::{Revocation, Subject};
+use crate::storage::revocations::{Revocation, TokenSubject};
 use crate::storage::sql::audit::append;
 use crate::storage::statement::{Row, sql};
 use crate::storage::tx::{Tx, run};
@@ -25,7 +25,7 @@ pub async fn revoke_user(
     user: &UserId,
     now: DateTime<Utc>,
 ) -> Result<Revocation, TxError> {
-    let (subject, until) = (Subject::user(user), now + TOKEN_AGE_MAX);
+    let (subject, until) = (TokenSubject::user(user), now + TOKEN_AGE_MAX);
     let revocation = Revocation { subject, before: now, until };
     put(tx, &revocation).await?;
     sql!("DELETE FROM transfer_codes WHERE user_id = $1", user).run(tx).await?;
@@ -90,7 +90,7 @@ impl Storage {
     pub fn is_revoked<'a>(
         &'a self,
         user: &'a UserId,
-        token: &'a Subject,
+        token: &'a TokenSubject,
         issued_at: DateTime<Utc>,
     ) -> StorageFuture<'a, bool> {
         run!(self, Read, tx => {
@@ -98,7 +98,7 @@ impl Storage {
                 "SELECT 1 FROM revocations WHERE subject IN ($1, $2, $3) AND before >= $4 LIMIT 1",
                 user,
                 token.0,
-                Subject::ALL,
+                TokenSubject::ALL,
                 issued_at
             );
             Ok(found.row(tx).await?.is_some())
@@ -119,7 +119,7 @@ impl Storage {
                 ended.rows(tx).await?.iter().map(row_from).collect::<Result<_, _>>()?;
             let of_users = ended.iter().filter(|row| !row.subject.is_token());
             if let Some(before) = of_users.map(|row| row.before).max() {
-                put(tx, &Revocation { subject: Subject::all(), before, until: now }).await?;
+                put(tx, &Revocation { subject: TokenSubject::all(), before, until: now }).await?;
             }
             for Revocation { subject, .. } in &ended {
                 sql!("DELETE FROM revocations WHERE subject = $1", subject.0).run(tx).await?;
@@ -130,6 +130,6 @@ impl Storage {
 }
 
 fn row_from(row: &Row) -> Result<Revocation, TxError> {
-    let subject = Subject(row.get("subject")?);
+    let subject = TokenSubject(row.get("subject")?);
     Ok(Revocation { subject, before: row.get("before")?, until: row.get("until")? })
 }

@@ -1,7 +1,7 @@
-//! The gate of server tokens, and the row of the audit that precedes an act.
+//! Admission of server tokens, and the row of the audit that precedes an act.
 //!
-//! The gate stands before every handler. A server token passes to a route whose [grant](scopes::grant) it has. A
-//! route of users then sees the user whom `Galley-User` names, as if that user called, so no handler knows of
+//! Admission precedes every handler. It admits a server token to a route whose [grant](scopes::grant) the token has. A
+//! route of users then receives the user whom `Galley-User` names as its caller, so no handler knows of
 //! servers. The database has the row of an administrator's or a server's act before the act begins.
 
 use axum::extract::{FromRequestParts, MatchedPath, Request};
@@ -13,7 +13,7 @@ use crate::accounts::Accounts;
 use crate::domain::user::User;
 use crate::http::auth::credential::{Credential, CredentialSource};
 use crate::http::auth::identity::Identity;
-use crate::http::auth::named_user::NamedUser;
+use crate::http::auth::named_user::{InvalidHeader, NamedUser};
 use crate::http::auth::scopes::{self, Scopes};
 use crate::http::error::ApiError;
 use crate::http::peer::Peer;
@@ -29,14 +29,14 @@ const WITH_OWN_ROW: [(&str, &str); 5] = [
     ("GET", "/api/users/{id}/export"),
 ];
 
-/// What a request presents to the gate. It borrows nothing of the body.
-pub(super) struct AtGate {
+/// The parts of a request that admission reads, without its body.
+pub(super) struct Presented {
     method: Method,
     route: Option<MatchedPath>,
-    named: Result<Option<NamedUser>, ApiError>,
+    named: Result<Option<NamedUser>, InvalidHeader>,
 }
 
-impl AtGate {
+impl Presented {
     pub(super) fn of(request: &Request) -> Self {
         let named = NamedUser::read(request.headers());
         Self { method: request.method().clone(), route: request.extensions().get().cloned(), named }
@@ -60,7 +60,8 @@ impl AtGate {
         let grant = scopes::grant(self.method.as_str(), route).ok_or(ApiError::NotForServers)?;
         let missing = grant.scopes.iter().find(|scope| !identity.scopes.has(**scope));
         missing.map_or(Ok(()), |scope| Err(ApiError::ScopeMissing(*scope)))?;
-        match self.named? {
+        let named = self.named.map_err(|InvalidHeader(fault)| ApiError::Invalid(fault))?;
+        match named {
             named if !grant.is_of_user => {
                 let named = named.map(|named| named.id);
                 Ok((Credential::Server { identity, named }, None))
@@ -88,7 +89,7 @@ async fn in_name_of(
             return Err(ApiError::Invalid(unknown.to_owned()));
         }
     };
-    // Issued before every token of the user, so that it renames nobody.
+    // Issued before every token of the user, so that it never renames the user.
     let (issued_at, id) = (DateTime::UNIX_EPOCH, server.user.id);
     let identity = Identity { user: user.clone(), issued_at, scopes: Scopes::default(), ..server };
     let acting = Credential::Person { identity, by: CredentialSource::Bearer, server: Some(id) };
