@@ -74,7 +74,7 @@ impl Accounts {
     pub fn revocations(
         &self,
         read_to: Option<DateTime<Utc>>,
-    ) -> StorageFuture<'_, (Vec<Revocation>, DateTime<Utc>)> {
+    ) -> StorageFuture<'_, (Vec<Revocation>, Option<DateTime<Utc>>)> {
         self.storage.revocations(read_to)
     }
 

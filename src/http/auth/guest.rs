@@ -52,8 +52,12 @@ pub(crate) async fn entry(
         expires_at: None,
     };
     let Ok(caller) = caller else { return Ok(Json(entry).into_response()) };
-    let presented = present(&tokens, &origins, &sharing, &accounts, &caller).await?;
-    let (cookies, user, expires_at) = presented;
+    let (cookies, user, expires_at) =
+        match present(&tokens, &origins, &sharing, &accounts, &caller).await {
+            // Revoked on another server within this tick.
+            Err(ApiError::TokenRefused(_)) => return Ok(Json(entry).into_response()),
+            presented => presented?,
+        };
     (entry.user, entry.expires_at) = (Some(user), Some(expires_at));
     Ok((cookies, Json(entry)).into_response())
 }

@@ -59,8 +59,8 @@ impl Revocations {
     /// Reads those that the database has since the last read.
     pub async fn read(&self, accounts: &Accounts) -> Result<(), StorageError> {
         let read_to = *self.0.read_to.lock().unwrap_or_else(PoisonError::into_inner);
-        let (rows, now) = accounts.revocations(read_to).await?;
-        *self.0.read_to.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        let (rows, read_to) = accounts.revocations(read_to).await?;
+        *self.0.read_to.lock().unwrap_or_else(PoisonError::into_inner) = read_to;
         self.take(rows);
         Ok(())
     }

@@ -44,7 +44,7 @@ impl Scopes {
     pub(crate) fn of(claim: Option<&Value>) -> Option<Self> {
         let scopes = |text: &str| {
             let named = text.split(' ').filter_map(|word| word.parse::<Scope>().ok());
-            Self(named.fold(0, |all, scope| all | 1 << scope as u8))
+            Self(named.fold(0, |all, scope| all | (1 << scope as u8)))
         };
         match claim {
             None => Some(Self::default()),
@@ -64,7 +64,7 @@ impl Scopes {
     }
 
     pub(crate) fn has(self, scope: Scope) -> bool {
-        self.0 & 1 << scope as u8 != 0
+        self.0 & (1 << scope as u8) != 0
     }
 }
 

@@ -67,22 +67,24 @@ impl Storage {
         run!(self, Write, tx => { put(tx, revocation).await })
     }
 
-    /// The revocations that a server may not have read by `read_to`, by the clock of the database, and that
-    /// clock now. `None`: all of them.
+    /// The revocations that a server may not have read by `read_to`, and the time until which it has read them
+    /// now, by the clock of the database. `None`: the server has read none.
     pub fn revocations(
         &self,
         read_to: Option<DateTime<Utc>>,
-    ) -> StorageFuture<'_, (Vec<Revocation>, DateTime<Utc>)> {
+    ) -> StorageFuture<'_, (Vec<Revocation>, Option<DateTime<Utc>>)> {
+        let since = read_to.map_or(DateTime::UNIX_EPOCH, |read_to| read_to - COMMIT_MAX);
         run!(self, Read, tx => {
-            let now: DateTime<Utc> = sql!("SELECT {now}").one(tx).await?.get(0)?;
-            // The clock of the database was set back: rows may have any time.
-            let since = read_to.filter(|read_to| *read_to <= now).map(|read_to| read_to - COMMIT_MAX);
+            // All rows count if the clock of the database was set back.
             let rows = sql!(
-                "SELECT subject, before, until FROM revocations WHERE made_at >= $1",
-                since.unwrap_or(DateTime::UNIX_EPOCH)
+                "SELECT subject, before, until, {now} AS now FROM revocations \
+                 WHERE made_at >= CASE WHEN $1 <= {now} THEN $1 ELSE $2 END",
+                since,
+                DateTime::<Utc>::UNIX_EPOCH
             );
             let rows = rows.rows(tx).await?;
-            Ok((rows.iter().map(row_from).collect::<Result<_, _>>()?, now))
+            let read_to = rows.last().map(|row| row.get("now")).transpose()?.or(read_to);
+            Ok((rows.iter().map(row_from).collect::<Result<_, _>>()?, read_to))
         })
     }
 
