@@ -52,7 +52,7 @@ impl RequestNames {
         self.0.trace.clone()
     }
 
-    fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         self.0.id.to_str().unwrap_or_default()
     }
 

@@ -164,8 +164,11 @@ export const entry = () => call("GET", "/api/auth")
 /** @returns `null`: no user is signed in */
 export const me = async () => (await entry()).user
 
-/** Signs out: the browser forgets the cookie. */
+/** Signs out: the token ends, and the browser forgets the cookie. */
 export const signOut = () => call("POST", "/api/auth/leave")
+
+/** Ends the sign-ins of every device. */
+export const signOutEverywhere = () => call("DELETE", "/api/me/sessions")
 
 /** A guest corrects the name. */
 export async function renameGuest(corrected: string): Promise<User> {

@@ -9,6 +9,12 @@ export interface paths {
   "/api/auth/leave": {
     post: operations["leave"];
   };
+  "/api/me/sessions": {
+    delete: operations["signOutEverywhere"];
+  };
+  "/api/users/{id}/sessions": {
+    delete: operations["revokeSessions"];
+  };
   "/api/auth/session": {
     post: operations["exchangeSession"];
   };
@@ -221,6 +227,9 @@ export interface paths {
   "/api/admin/series": {
     get: operations["readSeries"];
   };
+  "/api/admin/audit": {
+    get: operations["listAudit"];
+  };
   "/api/admin/locks": {
     get: operations["listLocks"];
   };
@@ -255,10 +264,11 @@ export interface components {
     Id: string;
     Role: "writer" | "reviewer";
     Problem: {
-      type: "/problems/already-claimed" | "/problems/already-partners" | "/problems/already-undone" | "/problems/already-writer" | "/problems/anchor-mismatch" | "/problems/anchor-moved" | "/problems/bearer-required" | "/problems/claim-accepted" | "/problems/claim-limit" | "/problems/document-damaged" | "/problems/document-reset" | "/problems/document-too-large" | "/problems/export-too-large" | "/problems/external-id-taken" | "/problems/foreign-origin" | "/problems/format-not-available" | "/problems/guest-limit" | "/problems/guest-session" | "/problems/guests-off" | "/problems/handle-taken" | "/problems/import-format" | "/problems/import-too-large" | "/problems/import-unreadable" | "/problems/internal" | "/problems/in-bin" | "/problems/invalid" | "/problems/invalid-handle" | "/problems/invalid-reminders" | "/problems/invalid-subscription" | "/problems/lock-wait-timeout" | "/problems/malformed" | "/problems/method-not-allowed" | "/problems/moved" | "/problems/name-from-host" | "/problems/no-guest-requests" | "/problems/no-reviewer" | "/problems/not-a-guest" | "/problems/not-a-partner" | "/problems/not-admin" | "/problems/not-author" | "/problems/not-found" | "/problems/not-in-this-state" | "/problems/not-ready" | "/problems/not-saved" | "/problems/not-the-owner" | "/problems/not-the-receiver" | "/problems/not-the-sender" | "/problems/not-the-writer" | "/problems/offer-closed" | "/problems/own-offer" | "/problems/own-self" | "/problems/push-off" | "/problems/quota-spent" | "/problems/request-already-received" | "/problems/request-already-sent" | "/problems/request-limit" | "/problems/request-not-pending" | "/problems/reviewer-exists" | "/problems/room-full" | "/problems/seat-held" | "/problems/seat-not-held" | "/problems/section-not-found" | "/problems/sold-out" | "/problems/storage-full" | "/problems/text-changing" | "/problems/text-too-costly" | "/problems/too-large" | "/problems/too-many" | "/problems/too-many-requests" | "/problems/transfer-code-invalid" | "/problems/unauthenticated" | "/problems/unavailable" | "/problems/undo-conflict" | "/problems/undo-expired" | "/problems/unknown-format" | "/problems/unknown-user" | "/problems/unsaved-full" | "/problems/unsupported-media-type" | "/problems/version-mismatch" | "/problems/wrong-host" | "/problems/wrong-invite";
+      type: "/problems/already-claimed" | "/problems/already-partners" | "/problems/already-undone" | "/problems/already-writer" | "/problems/anchor-mismatch" | "/problems/anchor-moved" | "/problems/bearer-required" | "/problems/claim-accepted" | "/problems/claim-limit" | "/problems/document-damaged" | "/problems/document-reset" | "/problems/document-too-large" | "/problems/export-too-large" | "/problems/external-id-taken" | "/problems/foreign-origin" | "/problems/format-not-available" | "/problems/guest-limit" | "/problems/guest-session" | "/problems/guests-off" | "/problems/handle-taken" | "/problems/import-format" | "/problems/import-too-large" | "/problems/import-unreadable" | "/problems/internal" | "/problems/in-bin" | "/problems/invalid" | "/problems/invalid-handle" | "/problems/invalid-reminders" | "/problems/invalid-subscription" | "/problems/lock-wait-timeout" | "/problems/malformed" | "/problems/method-not-allowed" | "/problems/moved" | "/problems/name-from-host" | "/problems/no-guest-requests" | "/problems/no-reviewer" | "/problems/not-a-guest" | "/problems/not-a-partner" | "/problems/not-admin" | "/problems/not-author" | "/problems/not-for-servers" | "/problems/not-found" | "/problems/not-in-this-state" | "/problems/not-ready" | "/problems/not-saved" | "/problems/not-the-owner" | "/problems/not-the-receiver" | "/problems/not-the-sender" | "/problems/not-the-writer" | "/problems/offer-closed" | "/problems/own-offer" | "/problems/own-self" | "/problems/push-off" | "/problems/quota-spent" | "/problems/request-already-received" | "/problems/request-already-sent" | "/problems/request-limit" | "/problems/request-not-pending" | "/problems/reviewer-exists" | "/problems/room-full" | "/problems/scope-missing" | "/problems/seat-held" | "/problems/seat-not-held" | "/problems/section-not-found" | "/problems/server-token-required" | "/problems/sold-out" | "/problems/storage-full" | "/problems/text-changing" | "/problems/text-too-costly" | "/problems/too-large" | "/problems/too-many" | "/problems/too-many-requests" | "/problems/transfer-code-invalid" | "/problems/unauthenticated" | "/problems/unavailable" | "/problems/undo-conflict" | "/problems/undo-expired" | "/problems/unknown-format" | "/problems/unknown-user" | "/problems/unsaved-full" | "/problems/unsupported-media-type" | "/problems/version-mismatch" | "/problems/wrong-host" | "/problems/wrong-invite";
       title: string;
       status: number;
       detail?: string;
+      scope?: string;
       request_id?: string;
       down?: string[];
       deleted?: {
@@ -863,6 +873,24 @@ export interface components {
         created_at: string;
       }[];
     };
+    AuditPage: {
+      audit: components["schemas"]["Act"][];
+      next_cursor: string | null;
+    };
+    Act: {
+      id: number;
+      at: string;
+      by: {
+        kind: "admin" | "user" | "server";
+        id?: components["schemas"]["Id"];
+      };
+      user: components["schemas"]["Id"] | null;
+      action: string;
+      target: string;
+      status: number | null;
+      request_id: string;
+      peer: string;
+    };
     HeldSeat: {
       lock_key: string;
       share_link_id: components["schemas"]["Id"];
@@ -1019,6 +1047,25 @@ export interface operations {
     };
   };
   leave: {
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  signOutEverywhere: {
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  revokeSessions: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
     responses: {
       204: {
         content?: never;
@@ -2345,6 +2392,24 @@ export interface operations {
       200: {
         content: {
           "application/json": components["schemas"]["Series"];
+        };
+      };
+    };
+  };
+  listAudit: {
+    parameters: {
+      query?: {
+        user?: components["schemas"]["Id"];
+        action?: string;
+        since?: string;
+        limit?: components["parameters"]["Limit"];
+        cursor?: components["parameters"]["Cursor"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["AuditPage"];
         };
       };
     };

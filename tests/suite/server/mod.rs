@@ -11,6 +11,7 @@ mod bin;
 mod document_quota;
 
 mod acts;
+mod admin_audit;
 mod admin_jobs;
 mod admin_locks;
 mod admin_series;
@@ -88,8 +89,10 @@ mod reviewers;
 mod reviews;
 mod seats;
 mod sections;
+mod server_tokens;
 mod set_back;
 mod share_links;
+mod sign_outs;
 mod statements;
 mod stopping;
 mod storage_outage;

@@ -4,6 +4,7 @@
 //! Tests that begin with `g2_` to `g17_` prove the promises of those numbers; `d1_` to `d8_`
 //! those of `galley_core::storage`.
 
+mod audit;
 mod bin;
 mod crash;
 pub(crate) mod database;
@@ -25,6 +26,7 @@ mod push_subscriptions;
 mod reminders;
 pub(crate) mod review_requests;
 mod reviews;
+mod revocations;
 mod seats;
 mod statements;
 mod stuck;
