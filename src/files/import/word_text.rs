@@ -62,7 +62,7 @@ const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-pub(super) fn read(bytes: &[u8], text_max: usize) -> Result<Imported, ImportError> {
+pub(crate) fn read(bytes: &[u8], text_max: usize) -> Result<Imported, ImportError> {
     let zip = ZipReader::open(bytes)?;
     let parts = Parts::read(&zip)?;
     let formats = Formats::read(parts.properties("/styles")?, parts.properties("/numbering")?)?;

@@ -1,6 +1,6 @@
 //! The user in whose name a server calls: the headers `Galley-User` and `Galley-User-Name`.
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::domain::ids::UserId;
 use crate::domain::line::Line;
@@ -18,7 +18,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (_, Some(_)) => Err(InvalidHeader(format!("send the header {name} once"))),
-        (first, None) => Ok(first.map(|value| value.as_bytes())),
+        (first, None) => Ok(first.map(HeaderValue::as_bytes)),
     }
 }
 

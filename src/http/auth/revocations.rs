@@ -81,11 +81,9 @@ impl Revocations {
             rows.into_iter().fold(false, |changed, row| set.take(row) | changed)
         };
         if is_changed {
-            for (identity, outbox) in self.sockets().listed.values() {
-                if self.include(identity) {
-                    outbox.close(REVOKED);
-                }
-            }
+            let sockets = self.sockets();
+            let ended = sockets.listed.values().filter(|(identity, _)| self.include(identity));
+            ended.for_each(|(_, outbox)| outbox.close(REVOKED));
         }
     }
 

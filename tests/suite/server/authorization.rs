@@ -55,7 +55,9 @@ const OPERATIONS_MIN: usize = 45;
 fn operations() -> Vec<Operation> {
     let contract = Contract::served();
     let paths = contract.document()["paths"].as_object().expect("paths");
-    let named = paths.iter().filter(|(path, _)| path.contains('{') && !path.starts_with("/ws/"));
+    // An external id names a document of its caller.
+    let is_of_all = |path: &str| path.contains('{') && !path.contains("/by-external-id/");
+    let named = paths.iter().filter(|(path, _)| is_of_all(path) && !path.starts_with("/ws/"));
     let all = named.flat_map(|(path, item)| {
         let methods = item.as_object().expect("a path item").keys();
         methods.map(move |method| (method.to_uppercase(), path.clone()))

@@ -165,10 +165,10 @@ impl Case {
         writer.into_iter().chain(&self.reviewer).collect()
     }
 
-    /// Method, path and body.
-    pub(crate) fn request(&self) -> (&'static str, String, Option<Value>) {
-        let (method, path) = self.act.route();
-        let Desk { document, link, invite, .. } = &self.desk;
+    /// The path with its ids and its query.
+    fn path(&self) -> String {
+        let (_, path) = self.act.route();
+        let Desk { document, link, .. } = &self.desk;
         let is_of_a_link = path.contains("/share-links/");
         let named = if is_of_a_link { link } else { document };
         let is_part = self.act == Act::Unsubscribe
@@ -182,12 +182,18 @@ impl Case {
             .replace("{reply}", &self.reply)
             .replace("{did}", &self.decision)
             .replace("{external_id}", document);
-        let path = match self.act {
+        match self.act {
             Act::ReplaceText => path + "?while_open=true",
             Act::PurgeDocument => path + "?permanent=true",
             Act::ImportDocument => format!("{path}?title={document}&name=text.txt"),
             _ => path,
-        };
+        }
+    }
+
+    /// Method, path and body.
+    pub(crate) fn request(&self) -> (&'static str, String, Option<Value>) {
+        let ((method, _), path) = (self.act.route(), self.path());
+        let Desk { document, invite, .. } = &self.desk;
         let anchor = json!({ "start": 5, "end": 9, "quote": "here" });
         let body = match self.act {
             Act::EnterAsGuest => json!({ "name": "Kim" }),
@@ -292,9 +298,12 @@ impl Case {
         }
     }
 
-    /// The parts of the effect of an act that creates a document of this text.
-    async fn created_parts(&self, server: &Server, text: &str) -> Vec<bool> {
+    /// The parts of the effect of an act that creates a document.
+    async fn created_parts(&self, server: &Server) -> Vec<bool> {
         let writer = &self.desk.writer;
+        // A file of an import is the JSON of the text itself, with its quotes.
+        let is_file = self.act == Act::ImportDocument;
+        let text = if is_file { format!("\"{OLD}\"") } else { OLD.to_owned() };
         let list = server.get(writer, "/api/documents").await.ok(200);
         // The title is unique to the document of this case.
         let is_it = |row: &Value| row["title"] == self.desk.document;
@@ -335,11 +344,10 @@ impl Case {
             Act::RenameGuest | Act::RenewInvite | Act::RemoveReviewer | Act::ReplaceReviewer => {
                 self.identity_parts(server).await
             }
-            Act::CreateDocument | Act::FindOrCreateDocument => {
-                self.created_parts(server, OLD).await
+            Act::CreateDocument | Act::FindOrCreateDocument | Act::ImportDocument => {
+                self.created_parts(server).await
             }
             Act::ReplaceText => vec![text().await == MARK],
-            Act::ImportDocument => self.created_parts(server, &format!("\"{OLD}\"")).await,
             Act::RenameDocument => vec![get(self.document()).await.ok(200)["title"] == MARK],
             Act::SetSections => vec![self.has_section(server).await],
             Act::ShareDocument => {
