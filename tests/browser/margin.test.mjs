@@ -25,18 +25,8 @@ async function crowd(count = COUNT, text = TEXT) {
   await writer.begin("김민수", text)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
-  const quotes = Array.from({ length: count }, (_, at) => clause(at)).map((quote) => ({ quote, start: text.indexOf(quote) }))
-  await reviewer.page.evaluate(async (quotes) => {
-    const api = await source("api")
-    const link = location.pathname.split("/").pop()
-    const create = (/** @type {{ quote: string, start: number }} */ { quote, start }, /** @type {number} */ at) => {
-      const anchor = { start, end: start + quote.length, quote }
-      return api.createReview(link, { anchor, body: `${at + 1}번째 의견입니다. 근거를 한 문장으로 더 써 주시면 좋겠습니다.` })
-    }
-    for (let from = 0; from < quotes.length; from += 20) {
-      await Promise.all(quotes.slice(from, from + 20).map((quote, at) => create(quote, from + at)))
-    }
-  }, quotes)
+  const body = (/** @type {number} */ at) => `${at + 1}번째 의견입니다. 근거를 한 문장으로 더 써 주시면 좋겠습니다.`
+  await reviewer.createReviews(text, Array.from({ length: count }, (_, at) => ({ quote: clause(at), body: body(at) })))
   for (const user of [writer, reviewer]) {
     await until(async () => (await user.page.locator("#cards .card").count()) === count, `${count} cards`)
   }

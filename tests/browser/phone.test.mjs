@@ -21,13 +21,7 @@ const TEXT = `지원 동기\n\n${Array.from({ length: COUNT }, (_, at) => clause
 /** A writer at a desk and a reviewer with a phone, and a number of reviews. @param {number} count @param {import("playwright-core").BrowserContextOptions} [options] */
 async function open(count, options = {}) {
   const { writer, reviewer } = await bothSeated(TEXT, options, { ...options, hasTouch: true, viewport: PHONE })
-  await reviewer.page.evaluate(async (quotes) => {
-    const api = await source("api")
-    const link = location.pathname.split("/").pop()
-    for (const [at, { quote, start }] of quotes.entries()) {
-      await api.createReview(link, { anchor: { start, end: start + quote.length, quote }, body: `${at + 1}번째 의견입니다.` })
-    }
-  }, Array.from({ length: count }, (_, at) => ({ quote: clause(at), start: TEXT.indexOf(clause(at)) })))
+  await reviewer.createReviews(TEXT, Array.from({ length: count }, (_, at) => ({ quote: clause(at), body: `${at + 1}번째 의견입니다.` })))
   await until(async () => (await reviewer.page.locator("#cards .card").count()) === count, `${count} cards`)
   return { writer, reviewer }
 }

@@ -120,9 +120,9 @@ fn comment<'a>(source: &Source, line: &'a str) -> Option<&'a str> {
 /// The names that a line declares.
 fn declared(line: &str) -> Vec<&str> {
     let is_end = |c: char| c != '_' && !c.is_ascii_alphanumeric();
-    let names: Vec<_> = line.split(is_end).filter(|name| !name.is_empty()).collect();
-    let pairs = names.windows(2).filter(|pair| DECLARES.contains(&pair[0]));
-    pairs.map(|pair| pair[1]).filter(|name| !DECLARES.contains(name)).collect()
+    let names = || line.split(is_end).filter(|name| !name.is_empty());
+    let pairs = names().zip(names().skip(1)).filter(|(before, _)| DECLARES.contains(before));
+    pairs.map(|(_, name)| name).filter(|name| !DECLARES.contains(name)).collect()
 }
 
 /// The words of a text or of a name, in lower case.

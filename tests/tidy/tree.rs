@@ -65,7 +65,8 @@ impl Source {
         self.lines().filter(move |(_, line)| {
             if is_block || is_item {
                 is_item = is_item && line.starts_with("#[");
-                is_block = if is_block { *line != "}" } else { !is_item && line.ends_with('{') };
+                let opens = !is_block && !is_item && line.ends_with('{');
+                is_block = opens || is_block && *line != "}";
                 return false;
             }
             is_item = *line == "#[cfg(test)]";
