@@ -367,8 +367,7 @@ impl Case {
                 vec![!rows(&bin, "documents").iter().any(is_it)]
             }
             Act::RestoreDocument => {
-                let (document, link) = (is_gone(self.document()), is_gone(self.link()));
-                vec![!document.await, !link.await]
+                vec![!is_gone(self.document()).await, !is_gone(self.link()).await]
             }
             Act::Subscribe | Act::Unsubscribe => {
                 let list = get("/api/push-subscriptions".to_owned()).await.ok(200);
