@@ -7,6 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_json::{Map, Value};
 
 use crate::app::features;
+use crate::domain::webhook::WebhookEvent;
 use crate::http;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
@@ -117,6 +118,15 @@ fn every_route_is_documented_and_every_documented_route_is_there() {
     let missing: Vec<_> = documented.difference(&routed).collect();
     assert!(undocumented.is_empty(), "not in an openapi.json: {undocumented:?}");
     assert!(missing.is_empty(), "only in an openapi.json: {missing:?}");
+}
+
+#[test]
+fn every_webhook_is_documented() {
+    let document = document();
+    let documented: Vec<_> = document["webhooks"].as_object().expect("webhooks").keys().collect();
+    let mut kinds: Vec<_> = WebhookEvent::ALL.iter().map(|kind| kind.as_str()).collect();
+    kinds.sort_unstable();
+    assert_eq!(documented, kinds);
 }
 
 #[test]

@@ -35,6 +35,24 @@ pub enum WebhookEvent {
     /// The receiver of a request accepted it.
     #[strum(serialize = "request.accepted")]
     RequestAccepted,
+    /// A user made a document.
+    #[strum(serialize = "document.created")]
+    DocumentCreated,
+    /// A document went to the bin, or is gone for ever.
+    #[strum(serialize = "document.deleted")]
+    DocumentDeleted,
+    /// A user became the reviewer of a share link.
+    #[strum(serialize = "link.joined")]
+    LinkJoined,
+    /// A share link has its reviewer no longer.
+    #[strum(serialize = "link.left")]
+    LinkLeft,
+    /// The history of a document got a version.
+    #[strum(serialize = "version.created")]
+    VersionCreated,
+    /// The deletion of a person is complete.
+    #[strum(serialize = "user.deleted")]
+    UserDeleted,
 }
 
 /// The text names no kind of event.
@@ -49,7 +67,7 @@ impl WebhookEvent {
     /// Whether an event of this kind may have no document, and so no order among others.
     #[must_use]
     pub const fn may_lack_document(self) -> bool {
-        matches!(self, Self::RequestAccepted)
+        matches!(self, Self::RequestAccepted | Self::UserDeleted)
     }
 
     /// The name in the settings, in JSON and in the database.

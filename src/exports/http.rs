@@ -34,6 +34,7 @@ use crate::http::routes::Routes;
 use crate::rooms::RoomError;
 use crate::seats::SeatError;
 use crate::sharing::Sharing;
+use crate::sharing::documents::DocumentDraft;
 use crate::storage::documents::Document;
 
 pub(crate) fn routes() -> Routes {
@@ -225,9 +226,8 @@ async fn import(
     storing.charge(file.text.len())?;
     caller.save_name(&sharing).await?;
     let (owner, address) = (caller.user(), network(peer.0));
-    let creating =
-        sharing.create_document(owner, address, &title, file.text, Vec::new(), Utc::now());
-    let document = creating.await?;
+    let draft = DocumentDraft { title, text: file.text, ..DocumentDraft::default() };
+    let document = sharing.create_document(owner, address, draft, Utc::now()).await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
     let body = ImportBody { document, import: file.changes };
     Ok((StatusCode::CREATED, location, Json(body)).into_response())

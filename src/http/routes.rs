@@ -79,6 +79,8 @@ methods! {
     patch_review = PATCH "patch" REVIEW;
     patch = PATCH "patch" SMALL;
     put = PUT "put" SMALL;
+    /// `PUT path`, with a body that contains a whole text.
+    put_text = PUT "put" TEXT;
     put_review = PUT "put" REVIEW;
     delete = DELETE "delete" SMALL;
 }

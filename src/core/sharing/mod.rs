@@ -105,6 +105,10 @@ pub enum SharingError {
     Title(#[from] InvalidLine),
     #[error(transparent)]
     Section(#[from] SectionFault),
+    #[error("another document of yours has this external id")]
+    ExternalIdTaken,
+    #[error("the document with this external id is in the bin; restore it, or delete it for ever")]
+    InBin,
     #[error("the sections have changed since you read them; read them again")]
     SectionsChanged,
     #[error("the body is longer than this server takes")]

@@ -42,7 +42,7 @@ pub(crate) const STORAGE_FULL: Contract =
 pub(crate) const UNAVAILABLE: Contract =
     (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Try again");
 
-const PRECONDITION_FAILED: Contract =
+pub(crate) const PRECONDITION_FAILED: Contract =
     (StatusCode::PRECONDITION_FAILED, "version-mismatch", "It has changed");
 
 /// A failure of a service, with its contract. `Display` is the detail for the caller.

@@ -40,6 +40,7 @@ mod exports_docx;
 mod exports_pdf;
 mod exports_tracked;
 mod gaps;
+mod host_documents;
 mod host_pages;
 mod hostile_clients;
 mod http_edge;

@@ -117,7 +117,7 @@ impl Case {
         let mut reply = Value::Null;
         let part = match act {
             Act::EndSession => session["session_id"].clone(),
-            Act::RemoveReviewer => Value::Null,
+            Act::RemoveReviewer | Act::ReplaceText => Value::Null,
             Act::ReplaceReviewer => json!(refused_visitor(at_writer, &desk).await.id),
             Act::RestoreVersion => {
                 let path = format!("/api/documents/{}/versions", desk.document);
@@ -180,8 +180,10 @@ impl Case {
             .iter()
             .fold(path, |path, name| path.replace(name, &self.part))
             .replace("{reply}", &self.reply)
-            .replace("{did}", &self.decision);
+            .replace("{did}", &self.decision)
+            .replace("{external_id}", document);
         let path = match self.act {
+            Act::ReplaceText => path + "?while_open=true",
             Act::PurgeDocument => path + "?permanent=true",
             Act::ImportDocument => format!("{path}?title={document}&name=text.txt"),
             _ => path,
@@ -204,7 +206,10 @@ impl Case {
             Act::SendRequest => json!({ "to": self.part, "as": "writer", "message": MARK }),
             Act::CheckInvite => json!({ "invite": invite }),
             Act::ReplaceReviewer => json!({ "user_id": self.part }),
-            Act::CreateDocument => json!({ "title": document, "text": OLD }),
+            Act::CreateDocument | Act::FindOrCreateDocument => {
+                json!({ "title": document, "text": OLD })
+            }
+            Act::ReplaceText => json!({ "text": MARK }),
             // The file is the JSON itself, with its quotes.
             Act::ImportDocument => json!(OLD),
             Act::RenameDocument => json!({ "title": MARK }),
@@ -330,7 +335,10 @@ impl Case {
             Act::RenameGuest | Act::RenewInvite | Act::RemoveReviewer | Act::ReplaceReviewer => {
                 self.identity_parts(server).await
             }
-            Act::CreateDocument => self.created_parts(server, OLD).await,
+            Act::CreateDocument | Act::FindOrCreateDocument => {
+                self.created_parts(server, OLD).await
+            }
+            Act::ReplaceText => vec![text().await == MARK],
             Act::ImportDocument => self.created_parts(server, &format!("\"{OLD}\"")).await,
             Act::RenameDocument => vec![get(self.document()).await.ok(200)["title"] == MARK],
             Act::SetSections => vec![self.has_section(server).await],
@@ -425,6 +433,7 @@ impl Case {
             Act::EndSession => code == Some(4410),
             Act::RemoveReviewer | Act::ReplaceReviewer => code == Some(4403),
             Act::RestoreVersion => state.text() == OLD,
+            Act::ReplaceText => state.text() == MARK,
             Act::SetSections => {
                 state.events.iter().any(|event| event["sections"][0]["limit"] == 500)
             }

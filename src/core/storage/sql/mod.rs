@@ -3,6 +3,7 @@
 mod absent_waiters;
 pub(crate) mod bin;
 pub(crate) mod decisions;
+pub(crate) mod document_webhooks;
 pub(crate) mod documents;
 pub mod invites;
 pub mod links;
