@@ -195,18 +195,28 @@ impl VersionRecorder {
                 }
                 Some(VersionJob::Flush(done)) => {
                     self.poll(due).await;
-                    let waiter = Some(Arc::new(Waiter(Some(done))));
-                    let documents: Vec<_> = self.documents().values().cloned().collect();
-                    for document in documents {
-                        let waiter = waiter.clone();
-                        let end = Due { checkpoint: None, waiter, document, _capacity: None };
-                        let _closed = due.send(end).await;
-                    }
-                    let _closed = built.send((None, waiter)).await;
+                    self.flush(done, due, built).await;
                 }
                 None => return,
             }
         }
+    }
+
+    /// Notifies the caller behind the queued builds of each document and the built versions.
+    async fn flush(
+        &self,
+        done: oneshot::Sender<()>,
+        due: &mpsc::Sender<Due>,
+        built: &mpsc::Sender<Built>,
+    ) {
+        let waiter = Some(Arc::new(Waiter(Some(done))));
+        let documents: Vec<_> = self.documents().values().cloned().collect();
+        for document in documents {
+            let waiter = waiter.clone();
+            let end = Due { checkpoint: None, waiter, document, _capacity: None };
+            let _closed = due.send(end).await;
+        }
+        let _closed = built.send((None, waiter)).await;
     }
 
     /// Accepts the due checkpoints of each open room without one.
@@ -255,13 +265,16 @@ impl VersionRecorder {
     async fn build(&self, due: Due, built: &mpsc::Sender<Built>) {
         let Due { checkpoint, mut waiter, document, _capacity } = due;
         let _order = document.lock().await;
+        let mut is_retried = false;
         let version = loop {
             let Some(checkpoint) = &checkpoint else { break None };
             match build(&self.rooms, &self.storage, checkpoint).await {
                 Ok(version) => break version,
                 Err(RoomError::Storage(error)) => {
-                    let document = checkpoint.document;
-                    tracing::warn!(%document, %error, "a version cannot be built; retrying");
+                    if !std::mem::replace(&mut is_retried, true) {
+                        let document = checkpoint.document;
+                        tracing::warn!(%document, %error, "a version cannot be built; retrying");
+                    }
                     waiter = None;
                     sleep(self.poll_every).await;
                 }
