@@ -10,7 +10,7 @@
 )]
 
 /// Each test on each engine: a test is a function of that fixture.
-macro_rules! on_both_engines {
+macro_rules! on_each_engine {
     ($fixture:ty: $($name:ident)+) => {
         mod sqlite {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,7 +26,7 @@ macro_rules! on_both_engines {
         }
     };
 }
-pub(crate) use on_both_engines;
+pub(crate) use on_each_engine;
 
 mod fuzz;
 mod jobs;

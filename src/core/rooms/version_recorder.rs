@@ -195,23 +195,28 @@ impl VersionRecorder {
                 }
                 Some(VersionJob::Flush(done)) => {
                     self.poll(due).await;
-                    let waiter = Some(Arc::new(Waiter(Some(done))));
-                    self.queue_ends(waiter.as_ref(), due).await;
-                    let _closed = built.send((None, waiter)).await;
+                    self.flush(done, due, built).await;
                 }
                 None => return,
             }
         }
     }
 
-    /// Queues the end of a flush behind the builds of each document.
-    async fn queue_ends(&self, waiter: Option<&Arc<Waiter>>, due: &mpsc::Sender<Due>) {
+    /// Notifies the caller behind the queued builds of each document and the built versions.
+    async fn flush(
+        &self,
+        done: oneshot::Sender<()>,
+        due: &mpsc::Sender<Due>,
+        built: &mpsc::Sender<Built>,
+    ) {
+        let waiter = Some(Arc::new(Waiter(Some(done))));
         let documents: Vec<_> = self.documents().values().cloned().collect();
         for document in documents {
-            let waiter = waiter.cloned();
+            let waiter = waiter.clone();
             let end = Due { checkpoint: None, waiter, document, _capacity: None };
             let _closed = due.send(end).await;
         }
+        let _closed = built.send((None, waiter)).await;
     }
 
     /// Accepts the due checkpoints of each open room without one.
@@ -260,13 +265,16 @@ impl VersionRecorder {
     async fn build(&self, due: Due, built: &mpsc::Sender<Built>) {
         let Due { checkpoint, mut waiter, document, _capacity } = due;
         let _order = document.lock().await;
+        let mut is_retried = false;
         let version = loop {
             let Some(checkpoint) = &checkpoint else { break None };
             match build(&self.rooms, &self.storage, checkpoint).await {
                 Ok(version) => break version,
                 Err(RoomError::Storage(error)) => {
-                    let document = checkpoint.document;
-                    tracing::warn!(%document, %error, "a version cannot be built; retrying");
+                    if !std::mem::replace(&mut is_retried, true) {
+                        let document = checkpoint.document;
+                        tracing::warn!(%document, %error, "a version cannot be built; retrying");
+                    }
                     waiter = None;
                     sleep(self.poll_every).await;
                 }
@@ -286,31 +294,31 @@ impl VersionRecorder {
         while 0 < built.recv_many(&mut batch, BATCH_MAX).await {
             let (versions, waiters): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
             let versions: Vec<_> = versions.into_iter().flatten().collect();
-            self.store_until_stored(&versions, waiters).await;
-        }
-    }
-
-    async fn store_until_stored<T>(&self, versions: &[NewVersion], waiters: Vec<T>) {
-        let mut waiters = Some(waiters);
-        while let Err(error) = self.store_batch(versions).await {
-            // A failed attempt notifies the callers too.
-            if waiters.take().is_some() {
-                tracing::warn!(%error, "versions cannot be stored; retrying");
+            let mut waiters = Some(waiters);
+            while let Err(error) = self.store_batch(&versions).await {
+                // A failed attempt notifies the callers too.
+                if waiters.take().is_some() {
+                    tracing::warn!(%error, "versions cannot be stored; retrying");
+                }
+                sleep(self.poll_every).await;
             }
-            sleep(self.poll_every).await;
         }
     }
 
     async fn store_batch(&self, versions: &[NewVersion]) -> Result<(), StorageError> {
-        let stored = self.storage.store_versions(versions).await;
-        let Err(StorageError::Refused(_)) = stored else { return stored.map(drop) };
-        // One version is rejected, for example that of a document deleted meanwhile.
-        for version in versions {
-            let stored = self.storage.store_versions(std::slice::from_ref(version)).await;
-            if let Err(error) = stored {
-                let document = version.document;
-                tracing::warn!(%document, %error, "a version was not stored");
+        match self.storage.store_versions(versions).await {
+            Ok(_outcomes) => {}
+            // One version is rejected, for example that of a document deleted meanwhile.
+            Err(StorageError::Refused(_)) => {
+                for version in versions {
+                    let stored = self.storage.store_versions(std::slice::from_ref(version)).await;
+                    if let Err(error) = stored {
+                        let document = version.document;
+                        tracing::warn!(%document, %error, "a version was not stored");
+                    }
+                }
             }
+            Err(error) => return Err(error),
         }
         Ok(())
     }

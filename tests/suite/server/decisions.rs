@@ -18,7 +18,7 @@ use crate::server::many_servers::store_unpublished;
 use crate::support::galley_process::Server;
 use crate::support::rest_client::{Desk, Person};
 
-crate::on_both_engines! {
+crate::on_each_engine! {
     crate::server::decision_fixtures::Pair:
     many_suggestions_are_accepted_as_one_by_one_and_an_undo_gives_the_text_before
     a_decision_leaves_some_suggestions_and_says_why

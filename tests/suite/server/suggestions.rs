@@ -13,7 +13,7 @@ use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::rest_client::{Answer, Desk, Person};
 
-crate::on_both_engines! {
+crate::on_each_engine! {
     crate::server::decision_fixtures::Pair:
     typed_suggestions_are_seen_accepted_and_undone
     a_suggestion_with_several_parts_is_decided_as_one

@@ -42,7 +42,7 @@ mod webhooks;
 /// One suite for both engines: each test is a function of an open, empty database.
 macro_rules! on_both_engines {
     ($suite:ident: $($name:ident)+) => {
-        crate::on_both_engines! { crate::storage::database::Desk: $($name)+ }
+        crate::on_each_engine! { crate::storage::database::Desk: $($name)+ }
     };
 }
 pub(crate) use on_both_engines;
