@@ -268,22 +268,20 @@ impl VersionRecorder {
         let mut is_retried = false;
         let version = loop {
             let Some(checkpoint) = &checkpoint else { break None };
-            match build(&self.rooms, &self.storage, checkpoint).await {
+            let error = match build(&self.rooms, &self.storage, checkpoint).await {
                 Ok(version) => break version,
-                Err(RoomError::Storage(error)) => {
-                    if !std::mem::replace(&mut is_retried, true) {
-                        let document = checkpoint.document;
-                        tracing::warn!(%document, %error, "a version cannot be built; retrying");
-                    }
-                    waiter = None;
-                    sleep(self.poll_every).await;
-                }
-                Err(error) => {
-                    let document = checkpoint.document;
-                    tracing::warn!(%document, %error, "a version cannot be built");
-                    break None;
-                }
+                Err(error) => error,
+            };
+            let is_repeatable = matches!(error, RoomError::Storage(_));
+            if !is_repeatable || !is_retried {
+                let document = checkpoint.document;
+                tracing::warn!(%document, %error, is_repeatable, "a version cannot be built");
             }
+            if !is_repeatable {
+                break None;
+            }
+            (is_retried, waiter) = (true, None);
+            sleep(self.poll_every).await;
         };
         let _closed = built.send((version, waiter)).await;
     }
@@ -294,31 +292,31 @@ impl VersionRecorder {
         while 0 < built.recv_many(&mut batch, BATCH_MAX).await {
             let (versions, waiters): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
             let versions: Vec<_> = versions.into_iter().flatten().collect();
-            let mut waiters = Some(waiters);
-            while let Err(error) = self.store_batch(&versions).await {
-                // A failed attempt notifies the callers too.
-                if waiters.take().is_some() {
-                    tracing::warn!(%error, "versions cannot be stored; retrying");
-                }
-                sleep(self.poll_every).await;
+            self.store_until_stored(&versions, waiters).await;
+        }
+    }
+
+    async fn store_until_stored<T>(&self, versions: &[NewVersion], waiters: Vec<T>) {
+        let mut waiters = Some(waiters);
+        while let Err(error) = self.store_batch(versions).await {
+            // A failed attempt notifies the callers too.
+            if waiters.take().is_some() {
+                tracing::warn!(%error, "versions cannot be stored; retrying");
             }
+            sleep(self.poll_every).await;
         }
     }
 
     async fn store_batch(&self, versions: &[NewVersion]) -> Result<(), StorageError> {
-        match self.storage.store_versions(versions).await {
-            Ok(_outcomes) => {}
-            // One version is rejected, for example that of a document deleted meanwhile.
-            Err(StorageError::Refused(_)) => {
-                for version in versions {
-                    let stored = self.storage.store_versions(std::slice::from_ref(version)).await;
-                    if let Err(error) = stored {
-                        let document = version.document;
-                        tracing::warn!(%document, %error, "a version was not stored");
-                    }
-                }
+        let stored = self.storage.store_versions(versions).await;
+        let Err(StorageError::Refused(_)) = stored else { return stored.map(drop) };
+        // One version is rejected, for example that of a document deleted meanwhile.
+        for version in versions {
+            let stored = self.storage.store_versions(std::slice::from_ref(version)).await;
+            if let Err(error) = stored {
+                let document = version.document;
+                tracing::warn!(%document, %error, "a version was not stored");
             }
-            Err(error) => return Err(error),
         }
         Ok(())
     }
