@@ -28,6 +28,7 @@ const OPENAPI_COMMON: &str = "src/http/openapi/common.json";
 const OPENAPI_SUBJECTS: &[&str] = &[
     "src/http/openapi/auth.json",
     "src/transfer/openapi.json",
+    "src/persons/openapi.json",
     "src/reminders/openapi.json",
     "src/http/openapi/documents.json",
     "src/exports/openapi.json",

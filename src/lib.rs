@@ -23,6 +23,7 @@ pub mod offers;
 pub mod outgoing;
 pub mod partners;
 pub mod periodic;
+pub mod persons;
 pub mod push;
 pub mod reminders;
 pub mod setting;

@@ -1,5 +1,7 @@
 //! The features: their routes, their services from the settings, and their periodic work.
 
+use std::time::Duration;
+
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -12,12 +14,14 @@ use crate::domain::ids::NodeId;
 use crate::exports;
 use crate::exports::build::Exports;
 use crate::exports::rendering::PdfFonts;
+use crate::http::auth::tokens::Tokens;
 use crate::http::routes::Routes;
 use crate::locks::Locks;
 use crate::offers::{self, Offers};
 use crate::outgoing::Outgoing;
 use crate::partners::{self, Partners};
 use crate::periodic::{self, Jobs, Work};
+use crate::persons::{self, Persons};
 use crate::pubsub::Pubsub;
 use crate::push::{self, Notify};
 use crate::reminders::{self, Reminders};
@@ -37,12 +41,14 @@ pub(super) struct Core<'a> {
     pub(super) tasks: &'a TaskTracker,
     pub(super) seats: &'a SeatService,
     pub(super) invites: &'a Invites,
+    pub(super) tokens: &'a Tokens,
 }
 
 pub(super) struct Features {
     pub(super) routes: Routes,
     jobs: Jobs,
     exports: Exports,
+    persons: (Persons, Duration),
     notify: Notify,
     webhooks: Webhooks,
 }
@@ -54,6 +60,7 @@ pub(crate) fn routes() -> Routes {
         .merge(offers::http::routes())
         .merge(partners::http::routes())
         .merge(periodic::http::routes())
+        .merge(persons::http::routes())
         .merge(push::http::routes())
         .merge(reminders::http::routes())
         .merge(transfer::http::routes())
@@ -64,11 +71,13 @@ pub(crate) fn routes() -> Routes {
 impl Features {
     /// Prepares the features. From here on the transaction of an event writes its webhooks.
     pub(super) fn prepare(core: &Core<'_>) -> Result<Self, SecretError> {
-        let Core { settings, node, storage, locks, pubsub, tasks, seats, invites } = *core;
+        let Core { settings, node, storage, locks, pubsub, tasks, seats, invites, tokens } = *core;
         let notify = push_of(settings, storage)?;
+        let persons = Persons::new(storage.clone(), seats.clone(), invites.clone(), tokens.clone());
         let (terms, limits) = (settings.jobs.terms(), &settings.limits);
         let reminders = Reminders::new(storage.clone(), locks.clone(), notify.clone(), terms);
-        let jobs: Vec<Box<dyn periodic::Job>> = vec![Box::new(reminders.clone())];
+        let jobs: Vec<Box<dyn periodic::Job>> =
+            vec![Box::new(reminders.clone()), Box::new(persons.clone())];
         let jobs = Jobs::new(storage.clone(), locks.clone(), node, jobs);
         let partners = Partners::new(
             storage.clone(),
@@ -89,15 +98,18 @@ impl Features {
             .with(notify.clone())
             .with(Offers::new(storage.clone(), locks.clone()))
             .with(partners)
+            .with(persons.clone())
             .with(reminders)
             .with(Transfers::new(storage.clone(), invites.clone()))
             .with(Versions::new(seats.clone(), storage.clone()))
             .with(webhooks.clone());
-        Ok(Self { routes, jobs, exports, notify, webhooks })
+        let persons = (persons, *settings.seats.renew_every);
+        Ok(Self { routes, jobs, exports, persons, notify, webhooks })
     }
 
     pub(super) fn work(&self) -> Vec<Work> {
-        vec![self.exports.trimming()]
+        let (persons, tick) = &self.persons;
+        vec![self.exports.trimming(), persons.looking(*tick)]
     }
 
     /// The work that ends by itself after `stop`, because it may not be dropped, with its names.

@@ -185,6 +185,7 @@ impl App {
             tasks: &tasks,
             seats: &seats,
             invites: &invites,
+            tokens: &tokens,
         })?;
         let entry = Entry { tokens, accounts, admin_token, origins, invites };
         let state = state(&settings, &storage, seats, reviews, entry, readiness, scrape);

@@ -133,6 +133,10 @@ define_id! {
     WebhookId, "whk"
 }
 define_id! {
+    /// The receipt of the deletion of a user. Who knows it may read how far the deletion is.
+    DeletionId, "dlt"
+}
+define_id! {
     /// Names one HTTP request that came without an id, in its log lines and its response.
     HttpRequestId, "http"
 }
@@ -212,6 +216,9 @@ impl<'de> Deserialize<'de> for ReviewId {
     }
 }
 
+/// The beginning of the ids of deleted users.
+const DELETED: &str = "del_";
+
 /// Names a user. Opaque: the tokens of the host application carry their own user ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
@@ -229,6 +236,18 @@ impl UserId {
     pub fn is_generated(&self) -> bool {
         let digits = self.0.strip_prefix("usr_");
         digits.is_some_and(|hex| hex.len() == 32 && Uuid::try_parse(hex).is_ok())
+    }
+
+    /// Generates the id that a deleted user has in the documents of others.
+    #[must_use]
+    pub fn generate_deleted() -> Self {
+        Self(format!("{DELETED}{}", Uuid::new_v4().simple()).into())
+    }
+
+    /// Whether it is the id of a deleted user. No token names one.
+    #[must_use]
+    pub fn is_deleted(&self) -> bool {
+        self.0.starts_with(DELETED)
     }
 
     /// The id as text.

@@ -21,6 +21,8 @@ pub struct Labels {
     accepted: &'static str,
     rejected: &'static str,
     resolved: &'static str,
+    /// In the place of the name of a deleted user.
+    pub deleted: &'static str,
     /// The zone of its times.
     pub zone: TimeZone,
 }
@@ -35,6 +37,7 @@ const ENGLISH: Labels = Labels {
     accepted: "accepted",
     rejected: "rejected",
     resolved: "resolved",
+    deleted: "deleted user",
     zone: TimeZone::UTC,
 };
 
@@ -48,6 +51,7 @@ const KOREAN: Labels = Labels {
     accepted: "반영됨",
     rejected: "거절됨",
     resolved: "해결됨",
+    deleted: "삭제된 사용자",
     zone: TimeZone::UTC,
 };
 

@@ -109,6 +109,13 @@ impl RenderModel {
             [title.as_str(), &text].into_iter().chain(notes.iter().map(|note| note.body.as_str())),
         );
         labels.zone = zone;
+        for note in &mut notes {
+            let authors = note.replies.iter_mut().map(|reply| &mut reply.author.name);
+            // A deleted user has no name.
+            for name in authors.chain([&mut note.author]).filter(|name| name.is_empty()) {
+                labels.deleted.clone_into(name);
+            }
+        }
         Self { title, writer, text, notes, labels, built_at }
     }
 

@@ -1,4 +1,4 @@
-//! The reviewer of a share link: `…/invite`, `…/invite/check` and `…/reviewer` under `/api/share-links/{id}`.
+//! The reviewer of a share link: `…/invite`, `…/invite/check`, `…/reviewer` and `…/membership` under `/api/share-links/{id}`.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -27,6 +27,7 @@ pub(crate) fn routes() -> Routes {
         .post("/api/share-links/{id}/invite/check", check)
         .put(REVIEWER, replace)
         .delete(REVIEWER, remove)
+        .delete("/api/share-links/{id}/membership", leave)
 }
 
 #[derive(Serialize)]
@@ -105,6 +106,20 @@ async fn remove(
 ) -> Result<StatusCode, ApiError> {
     let changed = sharing.remove_reviewer(&caller.user().id, id, Utc::now()).await?;
     end_former(&seats, id, &changed).await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `DELETE /api/share-links/{id}/membership`: the reviewer leaves.
+async fn leave(
+    State(sharing): State<Sharing>,
+    State(seats): State<SeatService>,
+    caller: Caller,
+    Path(id): Path<ShareLinkId>,
+) -> Result<StatusCode, ApiError> {
+    let user = &caller.user().id;
+    sharing.leave(user, id, Utc::now()).await?;
+    tracing::info!(link = %id, %user, "a reviewer left");
+    seats.reviewer_removed(id, user).await;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::handle::Handle;
-use crate::domain::ids::PersonalLinkId;
+use crate::domain::ids::{PersonalLinkId, UserId};
 use crate::domain::user::User;
 use crate::partners::store;
 use crate::partners::store::people::{Address, HandleSet, NewPersonalLink, UserKey};
@@ -72,7 +72,8 @@ impl Partners {
         if let Some(user) = self.lookup(by_handle(to).or_else(|| by_link(to))).await? {
             return Ok(user);
         }
-        let user = self.lookup(to.parse().ok().map(UserKey::Id)).await?;
+        let id = to.parse().ok().filter(|id: &UserId| !id.is_deleted());
+        let user = self.lookup(id.map(UserKey::Id)).await?;
         user.ok_or(PartnersError::UnknownUser)
     }
 

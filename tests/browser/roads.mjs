@@ -26,6 +26,7 @@ export const ROADS = {
   keyboard: ["a text is pasted, commented on, corrected"],
   margin: ["with 20 reviews on one paragraph"],
   offers: ["an offer is made, claimed by its link"],
+  own_data: ["the writer sees the comments of a deleted reviewer"],
   partners: ["a request about a document with a message"],
   phone: ["at 360 px: a tapped passage and its card", "Back closes the sheet"],
   reconnect: ["the page shows the time of its next attempt, and reconnects at once on request or when the network is back"],

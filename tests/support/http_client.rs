@@ -83,17 +83,18 @@ async fn checked(client: &reqwest::Client, request: Request) -> Result<Response>
     let status = response.status().as_u16();
     let kind = response.headers().get(CONTENT_TYPE).map(|kind| kind.to_str().expect("text"));
     let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().to_owned();
-    let (response, json) = if kind.ends_with("json") && method != Method::HEAD {
-        let (status, headers) = (response.status(), response.headers().clone());
-        let bytes = response.bytes().await?;
-        let json: Value = serde_json::from_slice(&bytes).expect("JSON");
-        let mut read = hyper::Response::new(bytes);
-        *read.status_mut() = status;
-        *read.headers_mut() = headers;
-        (Response::from(read), Some(json))
-    } else {
-        (response, None)
-    };
+    let (response, json) =
+        if (kind.ends_with("/json") || kind.ends_with("+json")) && method != Method::HEAD {
+            let (status, headers) = (response.status(), response.headers().clone());
+            let bytes = response.bytes().await?;
+            let json: Value = serde_json::from_slice(&bytes).expect("JSON");
+            let mut read = hyper::Response::new(bytes);
+            *read.status_mut() = status;
+            *read.headers_mut() = headers;
+            (Response::from(read), Some(json))
+        } else {
+            (response, None)
+        };
     let (method, path, kind) = (method.as_str(), path.as_str(), kind.as_str());
     contract::hold(&Received { method, path, status, kind, json: json.as_ref() });
     Ok(response)

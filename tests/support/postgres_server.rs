@@ -194,6 +194,15 @@ impl Server {
         assert!(stopped.expect("pg_ctl runs").success());
     }
 
+    /// All rows of a database as SQL.
+    pub(crate) fn dump(&self, database: &str) -> String {
+        let mut dump = self.tool("pg_dump");
+        dump.args(["-h", &self.folder.display().to_string(), "-U", "galley", database]);
+        let dumped = dump.output().expect("pg_dump runs");
+        assert!(dumped.status.success(), "{}", String::from_utf8_lossy(&dumped.stderr));
+        String::from_utf8_lossy(&dumped.stdout).into_owned()
+    }
+
     /// `kill -9` of the main process.
     pub(crate) fn kill(&self) {
         signal("-KILL", &self.postmaster());
@@ -226,6 +235,10 @@ impl Server {
 impl Database {
     pub(crate) fn url(&self) -> String {
         self.server.url(&self.name)
+    }
+
+    pub(crate) fn dump(&self) -> String {
+        self.server.dump(&self.name)
     }
 }
 

@@ -13,8 +13,10 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{InviteId, PersonalLinkId, ShareLinkId};
+use crate::storage::invites::NewInvite;
 use crate::storage::versions::sha256;
 
 /// Separates this use of the secret from every other: no other HMAC gives the same bytes.
@@ -67,6 +69,13 @@ impl Invites {
         let Some(id) = invite else { return self.of(link) };
         let (link, id) = (link.to_string(), id.to_string());
         self.text(&[PURPOSE, link.as_bytes(), RENEWED, id.as_bytes()])
+    }
+
+    /// A new invite for a link, which replaces every older one.
+    #[must_use]
+    pub fn renewed(&self, link: ShareLinkId, now: DateTime<Utc>) -> NewInvite {
+        let id = InviteId::generate();
+        NewInvite { id, hash: self.in_force(link, Some(id)).hash(), now }
     }
 
     /// The token of a personal link. Its id is random, so a renewal voids the older token.

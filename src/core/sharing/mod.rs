@@ -91,6 +91,8 @@ pub enum SharingError {
     Deleted(Box<Deleted>),
     #[error("only the writer of this share link may do that")]
     NotTheWriter,
+    #[error("you are the writer of this share link; revoke it, or delete the document")]
+    NotTheReviewer,
     #[error("the invite is not the one of this share link; copy the whole link again")]
     WrongInvite,
     #[error("you are the writer of this document")]

@@ -5,12 +5,12 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::ids::{DocumentId, InviteId, ShareLinkId, UserId};
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::seat::Role;
 use crate::sharing::invite::{Invite, opens};
 use crate::sharing::links::NO_LINK;
 use crate::sharing::{Sharing, SharingError};
-use crate::storage::invites::{InviteState, NewInvite, Removed, Replaced};
+use crate::storage::invites::{InviteState, Removed, Replaced};
 use crate::storage::links::ShareLink;
 
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl Sharing {
         now: DateTime<Utc>,
     ) -> Result<ShareLink, SharingError> {
         let link = self.owned(caller, id).await?;
-        let renewed = self.storage.renew_invite(id, &self.new_invite(id, now)).await?;
+        let renewed = self.storage.renew_invite(id, &self.invites.renewed(id, now)).await?;
         renewed.then_some(link).ok_or(NO_LINK)
     }
 
@@ -79,7 +79,7 @@ impl Sharing {
     ) -> Result<ReviewerChanged, SharingError> {
         let link = self.owned(caller, id).await?;
         let document = link.document_id;
-        match self.storage.remove_reviewer(id, &self.new_invite(id, now)).await? {
+        match self.storage.remove_reviewer(id, &self.invites.renewed(id, now)).await? {
             Removed::Done(former) => Ok(ReviewerChanged { document, former: Some(former) }),
             Removed::NoReviewer => Err(SharingError::NoReviewer),
             Removed::Gone => Err(NO_LINK),
@@ -109,8 +109,19 @@ impl Sharing {
         if link.writer.id == *caller { Ok(link) } else { Err(NO_LINK) }
     }
 
-    fn new_invite(&self, link: ShareLinkId, now: DateTime<Utc>) -> NewInvite {
-        let id = InviteId::generate();
-        NewInvite { id, hash: self.invites.in_force(link, Some(id)).hash(), now }
+    /// The reviewer leaves the link; the call also replaces the invite.
+    pub async fn leave(
+        &self,
+        caller: &UserId,
+        id: ShareLinkId,
+        now: DateTime<Utc>,
+    ) -> Result<(), SharingError> {
+        let (_, role) = self.link(caller, id).await?;
+        match role {
+            Role::Reviewer => {}
+            Role::Writer => return Err(SharingError::NotTheReviewer),
+        }
+        let left = self.storage.leave_link(id, caller, &self.invites.renewed(id, now)).await?;
+        left.then_some(()).ok_or(NO_LINK)
     }
 }

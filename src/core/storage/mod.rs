@@ -65,7 +65,7 @@ mod version_plan;
 pub mod versions;
 pub mod webhooks;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -195,6 +195,15 @@ impl Storage {
     /// Runs one query, to check the connection. `Unsupported`: its schema is too old.
     pub fn check(&self) -> StorageFuture<'_, ()> {
         boxed_on_engine!(self, check())
+    }
+
+    /// Clears the file of the bytes of deleted rows: whether it has none. `None`: the caller repeats it. PostgreSQL
+    /// removes them by its own `VACUUM`.
+    pub fn clear_file(&self) -> StorageFuture<'_, Option<bool>> {
+        match &self.engine {
+            Engine::Sqlite(engine) => Box::pin(engine.clear_file()),
+            Engine::Postgres(_) => Box::pin(ready(Ok(Some(false)))),
+        }
     }
 
     pub fn schema(&self) -> StorageFuture<'_, i64> {

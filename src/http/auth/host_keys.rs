@@ -250,7 +250,9 @@ fn user_id(issuer: &str, subject: &str) -> Option<UserId> {
         return None;
     }
     let own = subject.parse::<UserId>().ok();
-    let own = own.filter(|id| !id.is_generated() && !id.as_str().starts_with(HASHED));
+    let is_ours =
+        |id: &UserId| id.is_generated() || id.is_deleted() || id.as_str().starts_with(HASHED);
+    let own = own.filter(|id| !is_ours(id));
     own.or_else(|| {
         let hash = digest(&SHA256, [issuer, "\0", subject].concat().as_bytes());
         format!("{HASHED}{}", URL_SAFE_NO_PAD.encode(hash)).parse().ok()

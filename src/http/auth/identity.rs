@@ -51,6 +51,9 @@ pub struct TokenRefused(pub &'static str);
 /// The server has no key to verify the token with now, and reads the key set again: the token may be valid.
 pub(crate) const KEYS_UNAVAILABLE: TokenRefused = TokenRefused("keys-unavailable");
 
+/// The deletion of its user runs.
+pub(crate) const USER_DELETED: TokenRefused = TokenRefused("user-deleted");
+
 /// A server token where only a user's counts.
 pub(crate) const SERVER_TOKEN: TokenRefused = TokenRefused("server-token");
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::accounts::Accounts;
+use crate::http::auth::deleting::Deleting;
 use crate::http::auth::identity::Identity;
 use crate::outbox::Outbox;
 use crate::outbox::close::Close;
@@ -98,6 +99,15 @@ impl Revocations {
         // It may be revoked since it was verified.
         listing.renew(identity);
         listing
+    }
+
+    /// Ends the sockets of the users who are being deleted.
+    pub(crate) fn end_sockets_of(&self, deleting: &Deleting) {
+        for (identity, outbox) in self.sockets().listed.values() {
+            if deleting.contains(&identity.user.id) {
+                outbox.close(Close::Unauthenticated("user-deleted"));
+            }
+        }
     }
 
     fn sockets(&self) -> MutexGuard<'_, Sockets> {

@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use crate::domain::ids::{TokenId, UserId};
 use crate::domain::line::Line;
 use crate::domain::user::User;
+use crate::http::auth::deleting::Deleting;
 use crate::http::auth::host_keys::HostKeys;
 use crate::http::auth::identity::{cause, seconds, subject_of};
 use crate::http::auth::revocations::Revocations;
@@ -28,7 +29,7 @@ use crate::http::auth::scopes::Scopes;
 use crate::storage::revocations::TokenSubject;
 
 pub use crate::http::auth::identity::{GUEST_TTL, Identity, TokenRefused};
-pub(crate) use crate::http::auth::identity::{KEYS_UNAVAILABLE, SERVER_TOKEN};
+pub(crate) use crate::http::auth::identity::{KEYS_UNAVAILABLE, SERVER_TOKEN, USER_DELETED};
 
 const ISSUER: &str = "galley";
 /// Maximum length of a token in bytes; Galley's own have about 350.
@@ -46,6 +47,7 @@ pub struct Tokens {
     own: Arc<OwnKeys>,
     of_provider: Option<HostKeys>,
     revocations: Revocations,
+    deleting: Deleting,
 }
 
 struct OwnKeys {
@@ -103,6 +105,7 @@ impl Tokens {
             own: Arc::new(OwnKeys { keys, rules }),
             of_provider: None,
             revocations: Revocations::default(),
+            deleting: Deleting::default(),
         }
     }
 
@@ -151,6 +154,11 @@ impl Tokens {
         Ok(Signed { token, expires_at: seconds(claims.exp, "claim exp")? })
     }
 
+    /// The users whose tokens are refused.
+    pub(crate) fn deleting(&self) -> &Deleting {
+        &self.deleting
+    }
+
     /// The user of a token. The error names the part of the token that is at fault.
     pub fn verify(&self, token: &str) -> Result<Identity, TokenRefused> {
         let identity = self.verify_any(token)?;
@@ -160,6 +168,9 @@ impl Tokens {
     /// The user of a token, or the server.
     pub(crate) fn verify_any(&self, token: &str) -> Result<Identity, TokenRefused> {
         let identity = Identity { token: subject_of(token), ..self.identity(token)? };
+        if self.deleting.contains(&identity.user.id) {
+            return Err(USER_DELETED);
+        }
         if self.revocations.include(&identity) {
             return Err(TokenRefused("revoked"));
         }
@@ -188,6 +199,9 @@ impl Tokens {
         // second longer.
         if claims.exp <= claims.iat || claims.exp <= Utc::now().timestamp() {
             return Err(TokenRefused("claim exp"));
+        }
+        if claims.sub.is_deleted() {
+            return Err(TokenRefused("claim sub"));
         }
         let is_text = claims.scope.as_ref().is_none_or(Value::is_string);
         let scopes = Scopes::of(claims.scope.as_ref()).filter(|_| is_text);

@@ -157,6 +157,9 @@ impl ApiError {
                 (Is::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type")
             }
             Self::TooLarge => (Is::PAYLOAD_TOO_LARGE, "too-large", "Too large"),
+            Self::TokenRefused("user-deleted") => {
+                (Is::UNAUTHORIZED, "user-deleted", "The deletion of this user runs")
+            }
             Self::Unauthenticated(_) | Self::TokenRefused(_) => {
                 (Is::UNAUTHORIZED, "unauthenticated", "Who are you?")
             }

@@ -98,6 +98,7 @@ impl Failure for SharingError {
         match self {
             Self::NotFound(_) | Self::Deleted(_) => (Is::NOT_FOUND, "not-found", "Not found"),
             Self::NotTheWriter => (Is::FORBIDDEN, "not-the-writer", "Not the writer"),
+            Self::NotTheReviewer => (Is::FORBIDDEN, "not-the-reviewer", "Not the reviewer"),
             Self::WrongInvite => (Is::FORBIDDEN, "wrong-invite", "Wrong invite"),
             Self::AlreadyWriter => (Is::CONFLICT, "already-writer", "Already the writer"),
             Self::NoReviewer => (Is::NOT_FOUND, "no-reviewer", "There is no reviewer"),

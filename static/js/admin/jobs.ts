@@ -14,9 +14,9 @@ const HEADS = [
   "admin.node",
 ] as const
 /** The values that this page can name. A newer server may have others. */
-const JOBS = ["reminders"]
+const JOBS = ["reminders", "user-deletions"]
 const OUTCOMES = ["running", "done", "stopped", "lock-lost", "failed"]
-const COUNTS = ["candidates", "sent", "unsent", "postponed", "present", "spent"]
+const COUNTS = ["candidates", "sent", "unsent", "postponed", "present", "spent", "users", "documents", "links", "webhooks"]
 
 /** A length of time to some digits. */
 export function seconds(ms: number) {

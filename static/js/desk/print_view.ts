@@ -7,7 +7,7 @@
 
 import type { Link, Review } from "../lib/api.ts"
 import { el } from "../lib/dom.ts"
-import { i18n, number, t } from "../lib/i18n.ts"
+import { authorName, i18n, number, t } from "../lib/i18n.ts"
 import { now } from "../lib/server_clock.ts"
 import { partsView } from "../reviews/diff_view.ts"
 import { isSuggestion } from "../reviews/parts.ts"
@@ -70,13 +70,13 @@ const section = (heading: string, notes: HTMLElement[]) =>
 function note(review: Review, numbered: number | null) {
   const quote = quoteOf(review)
   const short = quote.length <= QUOTE_MAX ? quote : `${quote.slice(0, QUOTE_MAX - 1)}…`
-  const head = el("p", { class: "print-who" }, el("strong", { text: review.author.name }), ` · ${day(review.created_at)}`)
+  const head = el("p", { class: "print-who" }, el("strong", { text: authorName(review.author) }), ` · ${day(review.created_at)}`)
   const drawn = el("li", {}, numbered === null ? null : el("span", { class: "print-number", text: `[${numbered}]` }), head)
   if (isSuggestion(review)) drawn.append(...partsView(review.parts))
   else if (short !== "") drawn.append(el("blockquote", { text: short }))
   if (review.body !== "") drawn.append(el("p", { class: "print-body", text: review.body }))
   for (const { author, body, created_at: at } of review.replies) {
-    const who = el("p", { class: "print-who" }, "↳ ", el("strong", { text: author.name }), ` · ${day(at)}`)
+    const who = el("p", { class: "print-who" }, "↳ ", el("strong", { text: authorName(author) }), ` · ${day(at)}`)
     drawn.append(el("div", { class: "print-reply" }, who, el("p", { class: "print-body", text: body })))
   }
   return drawn

@@ -5,6 +5,7 @@
 
 import { History } from "../history/history.ts"
 import { copiedAt, InviteButton } from "../identity/invite.ts"
+import { leaveEntries } from "../identity/own_data.ts"
 import { ReviewerDialog } from "../identity/reviewer_dialog.ts"
 import { SelfMenu } from "../identity/self_menu.ts"
 import { showToast } from "../lib/announce.ts"
@@ -158,7 +159,7 @@ export class DeskPage {
     const ofWriter = sections ? [entry("identity.reviewer", () => reviewer.open()), entry("desk.invite", () => invite.copy()), sections.entry] : []
     const inText = [entry("history.title", () => history.open(), chordOf("history")), entry("find.title", () => editor.find(), chordOf("find"))]
     const menu = new Menu([
-      ["menu.document", ...ofWriter, ...inText, el("a", { href: "/", "data-t": "menu.home" })],
+      ["menu.document", ...ofWriter, ...inText, el("a", { href: "/", "data-t": "menu.home" }), ...leaveEntries(store, role, () => this.stop())],
       ["menu.out", ...out.entries, exports.entry, printing.entry],
       ["menu.me", ...self.elements],
     ], [entry("menu.keys", () => keys.help(), "?")])

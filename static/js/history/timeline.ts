@@ -7,7 +7,7 @@
 
 import type { Version } from "../lib/api.ts"
 import { button, el } from "../lib/dom.ts"
-import { clock, i18n, number, t } from "../lib/i18n.ts"
+import { authorName, clock, i18n, number, t } from "../lib/i18n.ts"
 import { now } from "../lib/server_clock.ts"
 
 /** How long one must stay on a version before it is compared, in ms: arrows may be held down. */
@@ -94,7 +94,7 @@ export class Timeline {
 
   #entry(version: Version, date: Date) {
     const { id, kind, characters, authors } = version
-    const who = authors.map(({ name }) => name).join(", ")
+    const who = authors.map(authorName).join(", ")
     const size = t("start.characters", { count: number(characters) })
     return el(
       "div",

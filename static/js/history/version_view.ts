@@ -12,7 +12,7 @@ import { confirm } from "../lib/confirm.ts"
 import { button, el, once, translatedButton } from "../lib/dom.ts"
 import { errorText } from "../lib/error_text.ts"
 import { graphemesOf } from "../lib/graphemes.ts"
-import { number, t, when } from "../lib/i18n.ts"
+import { authorName, number, t, when } from "../lib/i18n.ts"
 import { marked } from "../reviews/diff_view.ts"
 import { pieces, type Piece } from "../reviews/word_diff.ts"
 import { nameOf } from "./timeline.ts"
@@ -93,7 +93,7 @@ export class VersionView {
   show(version: api.Version, before: api.Version | null) {
     this.#shown = { version, before }
     this.heading.textContent = nameOf(version)
-    const who = version.authors.map(({ name }) => name).join(", ")
+    const who = version.authors.map(authorName).join(", ")
     const about = [t("history.number", { number: version.number }), when(version.created_at), who]
     this.about.textContent = about.filter((part) => part !== "").join(" · ")
     this.drawActions()

@@ -1,4 +1,4 @@
-/** The menu entries of a user's own identity: correct the name, notifications, use another device, leave. */
+/** The menu entries of a user's own identity: name, notifications, another device, the own data, leave. */
 
 import type { User } from "../lib/api.ts"
 import { el } from "../lib/dom.ts"
@@ -6,6 +6,7 @@ import { Notifications } from "../notify/notifications.ts"
 import { SignOut, isGuest } from "./sign_out.ts"
 import { MoveDialog } from "./move_dialog.ts"
 import { correctName } from "./name_dialog.ts"
+import { deleteOwnData, downloadEntry } from "./own_data.ts"
 
 export class SelfMenu {
   declare renamed: (me: User) => void
@@ -13,6 +14,8 @@ export class SelfMenu {
   declare signOut: SignOut
   declare name
   declare move
+  declare download
+  declare remove
   declare elements
   #me: User | null = null
 
@@ -25,7 +28,13 @@ export class SelfMenu {
     this.name.addEventListener("click", () => this.correct())
     this.move = el("button", { type: "button", "data-t": "identity.move" })
     this.move.addEventListener("click", () => this.#me && new MoveDialog(this.#me).open())
-    this.elements = [this.notifications.element, this.name, this.move, this.signOut.element, this.signOut.everywhere]
+    this.download = downloadEntry()
+    this.remove = el("button", { type: "button", "data-t": "identity.data.delete" })
+    this.remove.addEventListener("click", () => {
+      const me = this.#me
+      if (me) deleteOwnData(me, () => this.signOut.forget(me))
+    })
+    this.elements = [this.notifications.element, this.name, this.move, this.download, this.remove, this.signOut.element, this.signOut.everywhere]
     this.setUser(null)
   }
 
@@ -33,6 +42,7 @@ export class SelfMenu {
   setUser(me: User | null) {
     this.#me = me
     this.name.hidden = this.move.hidden = me === null || !isGuest(me)
+    this.download.hidden = this.remove.hidden = me === null
     this.signOut.setUser(me)
     void this.notifications.setUser(me)
   }

@@ -72,8 +72,15 @@ export class SignOut {
     } catch (error) {
       return void showToast(errorText(error))
     }
+    await this.forget(me)
+    this.#leave()
+  }
+
+  /** Ends what this browser has of the user, in other tabs too. */
+  async forget(me: api.User) {
     this.#others.postMessage(me.id)
     this.stop()
+    const store = await Drafts.open(me.id)
     await store?.clear().catch(() => undefined)
     setPreference(`offers.${me.id}`, null)
     try {
@@ -81,7 +88,6 @@ export class SignOut {
     } catch {
       // Without storage nothing is in it.
     }
-    this.#leave()
   }
 
   #leave() {

@@ -179,6 +179,9 @@ export async function renameGuest(corrected: string): Promise<User> {
 /** @param takes whether guests may send requests */
 export const setGuestRequests = (takes: boolean) => call("PATCH", "/api/me", { body: { guest_requests: takes } })
 
+/** The receipt. @param withReviews the comments in documents of others are deleted too */
+export const deleteMe = (withReviews: boolean) => call("DELETE", "/api/me", { query: { reviews: withReviews ? "delete" : "keep" } })
+
 /** A code that signs this guest in on another device. */
 export const createCode = () => call("POST", "/api/me/transfer")
 
@@ -263,6 +266,9 @@ export const checkInvite = (id: string, invite: string) =>
 export const renewInvite = (id: string) => call("POST", "/api/share-links/{id}/invite", { path: { id } })
 
 export const removeReviewer = (id: string) => call("DELETE", "/api/share-links/{id}/reviewer", { path: { id } })
+
+/** The reviewer leaves. */
+export const leaveLink = (id: string) => call("DELETE", "/api/share-links/{id}/membership", { path: { id } })
 
 /** Makes a refused user the reviewer. */
 export const letIn = (id: string, user: string) => call("PUT", "/api/share-links/{id}/reviewer", { path: { id }, body: { user_id: user } })

@@ -76,6 +76,9 @@ export function t(name: Sentence, values: Record<string, string | number> = {}) 
   return sentence.replace(/\{(\w+)\}/g, (whole, key) => String(values[key] ?? whole))
 }
 
+/** The name of an author, who may be deleted. */
+export const authorName = ({ name }: { name: string | null }) => name ?? t("user.deleted")
+
 /**
  * The sentence for one when there is a word for one, else for many.
  *

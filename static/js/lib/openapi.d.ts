@@ -23,6 +23,7 @@ export interface paths {
   };
   "/api/me": {
     get: operations["me"];
+    delete: operations["deleteMe"];
     patch: operations["changeMe"];
   };
   "/api/auth/transfer": {
@@ -30,6 +31,18 @@ export interface paths {
   };
   "/api/me/transfer": {
     post: operations["createCode"];
+  };
+  "/api/users/{id}": {
+    delete: operations["deleteUser"];
+  };
+  "/api/users/{id}/export": {
+    get: operations["exportUser"];
+  };
+  "/api/me/export": {
+    get: operations["exportMe"];
+  };
+  "/api/user-deletions/{receipt}": {
+    get: operations["getUserDeletion"];
   };
   "/api/me/reminders": {
     get: operations["reminders"];
@@ -102,6 +115,9 @@ export interface paths {
   "/api/share-links/{id}/reviewer": {
     put: operations["replaceReviewer"];
     delete: operations["removeReviewer"];
+  };
+  "/api/share-links/{id}/membership": {
+    delete: operations["leaveShareLink"];
   };
   "/api/me/address": {
     get: operations["address"];
@@ -264,7 +280,7 @@ export interface components {
     Id: string;
     Role: "writer" | "reviewer";
     Problem: {
-      type: "/problems/already-claimed" | "/problems/already-partners" | "/problems/already-undone" | "/problems/already-writer" | "/problems/anchor-mismatch" | "/problems/anchor-moved" | "/problems/bearer-required" | "/problems/claim-accepted" | "/problems/claim-limit" | "/problems/document-damaged" | "/problems/document-reset" | "/problems/document-too-large" | "/problems/export-too-large" | "/problems/external-id-taken" | "/problems/foreign-origin" | "/problems/format-not-available" | "/problems/guest-limit" | "/problems/guest-session" | "/problems/guests-off" | "/problems/handle-taken" | "/problems/import-format" | "/problems/import-too-large" | "/problems/import-unreadable" | "/problems/in-bin" | "/problems/internal" | "/problems/invalid" | "/problems/invalid-handle" | "/problems/invalid-reminders" | "/problems/invalid-subscription" | "/problems/lock-wait-timeout" | "/problems/malformed" | "/problems/method-not-allowed" | "/problems/moved" | "/problems/name-from-host" | "/problems/no-guest-requests" | "/problems/no-reviewer" | "/problems/not-a-guest" | "/problems/not-a-partner" | "/problems/not-admin" | "/problems/not-author" | "/problems/not-for-servers" | "/problems/not-found" | "/problems/not-in-this-state" | "/problems/not-ready" | "/problems/not-saved" | "/problems/not-the-owner" | "/problems/not-the-receiver" | "/problems/not-the-sender" | "/problems/not-the-writer" | "/problems/offer-closed" | "/problems/own-offer" | "/problems/own-self" | "/problems/push-off" | "/problems/quota-spent" | "/problems/request-already-received" | "/problems/request-already-sent" | "/problems/request-limit" | "/problems/request-not-pending" | "/problems/reviewer-exists" | "/problems/room-full" | "/problems/scope-missing" | "/problems/seat-held" | "/problems/seat-not-held" | "/problems/section-not-found" | "/problems/server-token-required" | "/problems/sold-out" | "/problems/storage-full" | "/problems/text-changing" | "/problems/text-too-costly" | "/problems/too-large" | "/problems/too-many" | "/problems/too-many-requests" | "/problems/transfer-code-invalid" | "/problems/unauthenticated" | "/problems/unavailable" | "/problems/undo-conflict" | "/problems/undo-expired" | "/problems/unknown-format" | "/problems/unknown-user" | "/problems/unsaved-full" | "/problems/unsupported-media-type" | "/problems/version-mismatch" | "/problems/wrong-host" | "/problems/wrong-invite";
+      type: "/problems/already-claimed" | "/problems/already-partners" | "/problems/already-undone" | "/problems/already-writer" | "/problems/anchor-mismatch" | "/problems/anchor-moved" | "/problems/bearer-required" | "/problems/claim-accepted" | "/problems/claim-limit" | "/problems/deletion-running" | "/problems/document-damaged" | "/problems/document-reset" | "/problems/document-too-large" | "/problems/export-too-large" | "/problems/external-id-taken" | "/problems/foreign-origin" | "/problems/format-not-available" | "/problems/guest-limit" | "/problems/guest-session" | "/problems/guests-off" | "/problems/handle-taken" | "/problems/import-format" | "/problems/import-too-large" | "/problems/import-unreadable" | "/problems/in-bin" | "/problems/internal" | "/problems/invalid" | "/problems/invalid-handle" | "/problems/invalid-reminders" | "/problems/invalid-subscription" | "/problems/lock-wait-timeout" | "/problems/malformed" | "/problems/method-not-allowed" | "/problems/moved" | "/problems/name-from-host" | "/problems/no-guest-requests" | "/problems/no-reviewer" | "/problems/not-a-guest" | "/problems/not-a-partner" | "/problems/not-admin" | "/problems/not-author" | "/problems/not-for-servers" | "/problems/not-found" | "/problems/not-in-this-state" | "/problems/not-ready" | "/problems/not-saved" | "/problems/not-the-owner" | "/problems/not-the-receiver" | "/problems/not-the-reviewer" | "/problems/not-the-sender" | "/problems/not-the-writer" | "/problems/offer-closed" | "/problems/own-offer" | "/problems/own-self" | "/problems/push-off" | "/problems/quota-spent" | "/problems/request-already-received" | "/problems/request-already-sent" | "/problems/request-limit" | "/problems/request-not-pending" | "/problems/reviewer-exists" | "/problems/room-full" | "/problems/scope-missing" | "/problems/seat-held" | "/problems/seat-not-held" | "/problems/section-not-found" | "/problems/server-token-required" | "/problems/sold-out" | "/problems/storage-full" | "/problems/text-changing" | "/problems/text-too-costly" | "/problems/too-large" | "/problems/too-many" | "/problems/too-many-requests" | "/problems/transfer-code-invalid" | "/problems/unauthenticated" | "/problems/unavailable" | "/problems/undo-conflict" | "/problems/undo-expired" | "/problems/unknown-format" | "/problems/unknown-user" | "/problems/unsaved-full" | "/problems/unsupported-media-type" | "/problems/user-deleted" | "/problems/version-mismatch" | "/problems/wrong-host" | "/problems/wrong-invite";
       title: string;
       status: number;
       detail?: string;
@@ -289,6 +305,10 @@ export interface components {
       name: string;
     };
     ExternalId: string;
+    Author: {
+      id: components["schemas"]["Id"];
+      name: string | null;
+    };
     Document: {
       id: components["schemas"]["Id"];
       title: string;
@@ -355,7 +375,7 @@ export interface components {
     Turn: {
       role: components["schemas"]["Role"];
       since: string;
-      by: components["schemas"]["User"];
+      by: components["schemas"]["Author"];
     };
     Entry: {
       guests: boolean;
@@ -387,6 +407,21 @@ export interface components {
     };
     Code: {
       code: string;
+    };
+    UserDeletionBegun: {
+      id: components["schemas"]["Id"];
+      state: "running";
+    };
+    UserDeletion: {
+      id: components["schemas"]["Id"];
+      state: "running" | "done";
+      done: components["schemas"]["UserDeletionCounts"];
+      left: components["schemas"]["UserDeletionCounts"];
+      not_reached: ("backups" | "logs" | "browsers" | "webhooks" | "database-file")[];
+    };
+    UserDeletionCounts: {
+      documents: number;
+      share_links: number;
     };
     Reminders: {
       review_unanswered: boolean;
@@ -465,7 +500,7 @@ export interface components {
       number: number;
       kind: "pause" | "seat" | "decision" | "named" | "restore";
       label: string | null;
-      authors: components["schemas"]["User"][];
+      authors: components["schemas"]["Author"][];
       restored_from: number | null;
       characters: number;
       created_at: string;
@@ -476,7 +511,7 @@ export interface components {
       number: number;
       kind: "pause" | "seat" | "decision" | "named" | "restore";
       label: string | null;
-      authors: components["schemas"]["User"][];
+      authors: components["schemas"]["Author"][];
       restored_from: number | null;
       characters: number;
       created_at: string;
@@ -622,7 +657,7 @@ export interface components {
     };
     Reply: {
       id: components["schemas"]["Id"];
-      author: components["schemas"]["User"];
+      author: components["schemas"]["Author"];
       body: string;
       created_at: string;
       edited_at: string | null;
@@ -632,7 +667,7 @@ export interface components {
     };
     Decided: {
       id: components["schemas"]["Id"];
-      by: components["schemas"]["User"];
+      by: components["schemas"]["Author"];
       at: string;
       undo_until: string;
     };
@@ -675,7 +710,7 @@ export interface components {
     Review: {
       id: components["schemas"]["Id"];
       share_link_id: components["schemas"]["Id"];
-      author: components["schemas"]["User"];
+      author: components["schemas"]["Author"];
       kind: "comment" | "suggestion" | "summary";
       origin: "form" | "typed";
       anchor: components["schemas"]["Anchor"] | null;
@@ -1102,6 +1137,20 @@ export interface operations {
       };
     };
   };
+  deleteMe: {
+    parameters: {
+      query?: {
+        reviews?: "keep" | "delete";
+      };
+    };
+    responses: {
+      202: {
+        content: {
+          "application/json": components["schemas"]["UserDeletionBegun"];
+        };
+      };
+    };
+  };
   changeMe: {
     requestBody: {
       content: {
@@ -1135,6 +1184,60 @@ export interface operations {
       201: {
         content: {
           "application/json": components["schemas"]["TransferCode"];
+        };
+      };
+    };
+  };
+  deleteUser: {
+    parameters: {
+      query?: {
+        reviews?: "keep" | "delete";
+      };
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      202: {
+        content: {
+          "application/json": components["schemas"]["UserDeletionBegun"];
+        };
+      };
+    };
+  };
+  exportUser: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/x-ndjson": string;
+        };
+      };
+    };
+  };
+  exportMe: {
+    responses: {
+      200: {
+        content: {
+          "application/x-ndjson": string;
+        };
+      };
+    };
+  };
+  getUserDeletion: {
+    parameters: {
+      path: {
+        receipt: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["UserDeletion"];
         };
       };
     };
@@ -1638,6 +1741,18 @@ export interface operations {
     };
   };
   removeReviewer: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  leaveShareLink: {
     parameters: {
       path: {
         id: components["schemas"]["Id"];

@@ -6,9 +6,9 @@
  */
 
 import { chordOf } from "../desk/shortcuts.ts"
-import type { AnchorState, Reply, Review, Role, User } from "../lib/api.ts"
+import type { AnchorState, Reply, Review, Role } from "../lib/api.ts"
 import { button, el, initial, mayMoveFocus, once, onSubmit, pressTwice } from "../lib/dom.ts"
-import { number, t, tCount, when } from "../lib/i18n.ts"
+import { authorName, number, t, tCount, when } from "../lib/i18n.ts"
 import { diffView, partsView } from "./diff_view.ts"
 import { formKeys, grow, ReviewForm, type Written } from "./form.ts"
 import { sayParts } from "./part_text.ts"
@@ -30,7 +30,7 @@ export interface CardContext {
   me: string
   writer: string // the name of the writer
   undoable: number // the reviews of its decision, while that can be taken back
-  roleOf: (author: User) => Role
+  roleOf: (author: Review["author"]) => Role
 }
 
 export type Actions = ReplyActions & CardActions
@@ -219,10 +219,10 @@ export class ReviewCard {
     const header = el(
       "header",
       {},
-      initial(review.author.name, context.roleOf(review.author)),
+      initial(authorName(review.author), context.roleOf(review.author)),
       this.#unreadMark(),
       isSummary(review) ? el("span", { class: "kind", text: t("review.summary") }) : null,
-      el("span", { class: "who", text: review.author.name }),
+      el("span", { class: "who", text: authorName(review.author) }),
       el("time", { datetime: review.created_at, text: when(review.created_at) }),
     )
     if (review.status !== "open") {

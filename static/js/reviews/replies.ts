@@ -7,7 +7,7 @@
 
 import type { Reply, Review, Role } from "../lib/api.ts"
 import { button, el, initial, onSubmit, pressTwice } from "../lib/dom.ts"
-import { i18n, number, t, when } from "../lib/i18n.ts"
+import { authorName, i18n, number, t, when } from "../lib/i18n.ts"
 import type { CardContext } from "./card.ts"
 import { formKeys, grow } from "./form.ts"
 import type { WrittenDrafts } from "./written_drafts.ts"
@@ -76,7 +76,7 @@ class ReplyRow {
   }
 
   #header({ author, body, created_at: at, edited_at: edited }: Reply, isEditable: boolean) {
-    const header = el("header", {}, initial(author.name, this.#shown?.role), el("span", { class: "who", text: author.name }), el("time", { datetime: at, text: when(at) }))
+    const header = el("header", {}, initial(authorName(author), this.#shown?.role), el("span", { class: "who", text: authorName(author) }), el("time", { datetime: at, text: when(at) }))
     if (edited) header.append(el("time", { class: "reply-edited", datetime: edited, title: when(edited), text: t("reply.edited") }))
     if (!isEditable) return header
     const words = body.length <= 40 ? body : `${body.slice(0, 39)}…`

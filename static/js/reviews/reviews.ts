@@ -10,6 +10,7 @@
 
 import type { Editor } from "../desk/editor.ts"
 import * as api from "../lib/api.ts"
+import { authorName } from "../lib/i18n.ts"
 import { now } from "../lib/server_clock.ts"
 import type { Tree } from "./locate.ts"
 import { isSuggestion } from "./parts.ts"
@@ -109,8 +110,8 @@ export class Reviews extends EventTarget {
     this.#announce()
     // It may be older than the text here.
     if (this.#isUnsettled(review)) this.#seek(true)
-    const came = ({ id, name }: api.User, isReply: boolean) => {
-      if (id !== this.me) this.dispatchEvent(new CustomEvent("came", { detail: { name, review, isReply } }))
+    const came = (author: api.Review["author"], isReply: boolean) => {
+      if (author.id !== this.me) this.dispatchEvent(new CustomEvent("came", { detail: { name: authorName(author), review, isReply } }))
     }
     if (!stored) return came(review.author, false)
     for (const reply of review.replies) {
@@ -131,7 +132,7 @@ export class Reviews extends EventTarget {
     this.#announce()
   }
 
-  roleOf({ id }: api.User): api.Role {
+  roleOf({ id }: { id: string }): api.Role {
     return id === this.writer ? "writer" : "reviewer"
   }
 

@@ -1,7 +1,7 @@
 /** The subject of a review in words: the name of its card and of each button on it. */
 
 import type { Review } from "../lib/api.ts"
-import { t } from "../lib/i18n.ts"
+import { authorName, t } from "../lib/i18n.ts"
 import { inShort, sayParts } from "./part_text.ts"
 import { isSummary, quoteOf } from "./summary.ts"
 
@@ -9,7 +9,7 @@ import { isSummary, quoteOf } from "./summary.ts"
 const QUOTE_MAX = 60
 
 export function subjectOf(review: Review) {
-  const { name } = review.author
+  const name = authorName(review.author)
   if (isSummary(review)) return t("review.subject.summary", { name })
   const quote = quoteOf(review)
   if (quote.trim() === "") return t("review.subject.part", { name, what: inShort(sayParts(review.parts), QUOTE_MAX) })

@@ -7,7 +7,7 @@ import { announce, showToast } from "../lib/announce.ts"
 import * as api from "../lib/api.ts"
 import { button, byId, drawWith, el, footWhenNarrow, isDrawn, once } from "../lib/dom.ts"
 import { errorText } from "../lib/error_text.ts"
-import { t, when } from "../lib/i18n.ts"
+import { authorName, t, when } from "../lib/i18n.ts"
 import { peersOf, type Store } from "../store.ts"
 
 export class TurnBar {
@@ -34,7 +34,7 @@ export class TurnBar {
     if (!link) return
     const isNew = turn.role !== link.turn?.role
     this.store.change({ link: { ...link, turn } })
-    if (isNew && turn.by.id !== me?.id) showToast(t(newsOf(turn, this.role), { name: turn.by.name }))
+    if (isNew && turn.by.id !== me?.id) showToast(t(newsOf(turn, this.role), { name: authorName(turn.by) }))
   }
 
   #draw() {

@@ -22,6 +22,7 @@ pub(crate) enum Act {
     RenewInvite,
     RemoveReviewer,
     ReplaceReviewer,
+    LeaveLink,
     RevokeShareLink,
     DeleteDocument,
     PurgeDocument,
@@ -70,7 +71,7 @@ pub(crate) fn tried() -> impl Iterator<Item = Act> {
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 57] = [
+pub(crate) const ALL: [Act; 58] = [
     Act::EnterAsGuest,
     Act::EnterByCode,
     Act::CreateCode,
@@ -90,6 +91,7 @@ pub(crate) const ALL: [Act; 57] = [
     Act::RenewInvite,
     Act::RemoveReviewer,
     Act::ReplaceReviewer,
+    Act::LeaveLink,
     Act::RevokeShareLink,
     Act::DeleteDocument,
     Act::PurgeDocument,
@@ -164,6 +166,7 @@ impl Act {
             Self::RenewInvite => ("POST", "/api/share-links/{id}/invite"),
             Self::RemoveReviewer => ("DELETE", REVIEWER),
             Self::ReplaceReviewer => ("PUT", REVIEWER),
+            Self::LeaveLink => ("DELETE", "/api/share-links/{id}/membership"),
             Self::CreateReview => ("POST", REVIEWS),
             Self::Suggest => ("POST", "/api/share-links/{id}/suggestions"),
             Self::EditReview => ("PATCH", REVIEW),
@@ -245,12 +248,27 @@ impl Act {
 
     /// Whether the operation closes the reviewer's socket alone.
     pub(crate) fn ends_the_reviewers_socket(self) -> bool {
-        matches!(self, Self::RemoveReviewer | Self::ReplaceReviewer | Self::EndSession)
+        matches!(
+            self,
+            Self::RemoveReviewer | Self::ReplaceReviewer | Self::LeaveLink | Self::EndSession
+        )
     }
 
     /// Whether the operation changes a reply of the writer.
     pub(crate) fn is_about_a_reply(self) -> bool {
         matches!(self, Self::EditReply | Self::DeleteReply)
+    }
+
+    /// Whether the operation concerns who is a member of a share link, or a member's name.
+    pub(crate) fn is_about_members(self) -> bool {
+        matches!(
+            self,
+            Self::RenameGuest
+                | Self::RenewInvite
+                | Self::RemoveReviewer
+                | Self::ReplaceReviewer
+                | Self::LeaveLink
+        )
     }
 
     /// Whether the operation is about an offer or its claim.
@@ -304,6 +322,7 @@ impl Act {
                 | Self::ReplyToReview
                 | Self::DeleteReview
                 | Self::JoinShareLink
+                | Self::LeaveLink
                 | Self::ClaimOffer
         )
     }

@@ -23,11 +23,18 @@ use crate::support::ws_client::Peer;
 type Operation = (String, String);
 
 /// Operations for clients without a token, with the reason.
-const FOR_ALL: [(&str, &str, &str); 1] = [(
-    "POST",
-    "/api/share-links/{id}/invite/check",
-    "a page refuses a visitor before it asks for a name; the invite is the right to know the title",
-)];
+const FOR_ALL: [(&str, &str, &str); 2] = [
+    (
+        "POST",
+        "/api/share-links/{id}/invite/check",
+        "a page refuses a visitor before it asks for a name; the invite is the right to know the title",
+    ),
+    (
+        "GET",
+        "/api/user-deletions/{receipt}",
+        "a deleted user has no token; the receipt is the right, and names no user",
+    ),
+];
 
 /// Operations for each user with a token, with the reason.
 const FOR_USERS: [(&str, &str, &str); 4] = [
@@ -38,10 +45,11 @@ const FOR_USERS: [(&str, &str, &str); 4] = [
 ];
 
 /// The operations that end or replace something: each leaves the ids of the next.
-const LAST: [(&str, &str); 8] = [
+const LAST: [(&str, &str); 9] = [
     ("DELETE", "/api/share-links/{id}/reviews/{rid}/replies/{reply}"),
     ("DELETE", "/api/share-links/{id}/reviews/{rid}"),
     ("DELETE", "/api/review-offers/{id}/claims/{cid}"),
+    ("DELETE", "/api/share-links/{id}/membership"),
     ("PUT", "/api/share-links/{id}/reviewer"),
     ("DELETE", "/api/share-links/{id}/reviewer"),
     ("DELETE", "/api/share-links/{id}"),
@@ -119,6 +127,7 @@ impl World {
         let claim = offer_fixtures::claim(&server, &lee, &offer).await.ok(201);
         let admin = Users::of(&server).await.admin;
         let sessions = server.get(&admin, "/api/admin/sessions").await.ok(200);
+        let unknown = server.call(&admin, "DELETE", "/api/users/nobody", None).await.ok(202);
         let id_of = |value: &Value| text(&value["id"]).to_owned();
         let ids = HashMap::from([
             ("documents", desk.document.clone()),
@@ -134,6 +143,7 @@ impl World {
             ("push-subscriptions", a_browser(&server, &kim).await),
             ("users", desk.writer.id.clone()),
             ("sessions", text(&sessions["sessions"][0]["session_id"]).to_owned()),
+            ("user-deletions", id_of(&unknown)),
             ("webhooks", format!("whk_{}", "0".repeat(32))),
         ]);
         let of_former = [("reviews", old), ("replies", old_reply)];

@@ -119,7 +119,7 @@ impl Case {
         let mut reply = Value::Null;
         let part = match act {
             Act::EndSession => session["session_id"].clone(),
-            Act::RemoveReviewer | Act::ReplaceText => Value::Null,
+            Act::RemoveReviewer | Act::LeaveLink | Act::ReplaceText => Value::Null,
             Act::ReplaceReviewer => json!(refused_visitor(at_writer, &desk).await.id),
             Act::RestoreVersion => {
                 let path = format!("/api/documents/{}/versions", desk.document);
@@ -241,6 +241,7 @@ impl Case {
             Act::RevokeShareLink
             | Act::RevokeForAdmin
             | Act::RemoveReviewer
+            | Act::LeaveLink
             | Act::DeleteDocument
             | Act::PurgeDocument
             | Act::DeleteReview
@@ -292,7 +293,9 @@ impl Case {
                 let link = server.post(writer, &path, json!({})).await.ok(200);
                 vec![link["invite"]["token"] != self.desk.invite]
             }
-            Act::RemoveReviewer => vec![get(self.link()).await.ok(200)["reviewer"].is_null()],
+            Act::RemoveReviewer | Act::LeaveLink => {
+                vec![get(self.link()).await.ok(200)["reviewer"].is_null()]
+            }
             Act::ReplaceReviewer => {
                 vec![get(self.link()).await.ok(200)["reviewer"]["id"] == self.part]
             }
@@ -343,9 +346,7 @@ impl Case {
             act if act.is_stateless() => Vec::new(),
             act if act.is_about_people() => stored(act, server, &self.desk, &self.part).await,
             act if act.is_about_an_offer() => self.offer_parts(server).await,
-            Act::RenameGuest | Act::RenewInvite | Act::RemoveReviewer | Act::ReplaceReviewer => {
-                self.identity_parts(server).await
-            }
+            act if act.is_about_members() => self.identity_parts(server).await,
             Act::CreateDocument | Act::FindOrCreateDocument | Act::ImportDocument => {
                 self.created_parts(server).await
             }
@@ -440,7 +441,7 @@ impl Case {
         match self.act {
             Act::RevokeShareLink | Act::RevokeForAdmin | Act::DeleteDocument => code == Some(4404),
             Act::EndSession => code == Some(4410),
-            Act::RemoveReviewer | Act::ReplaceReviewer => code == Some(4403),
+            Act::RemoveReviewer | Act::ReplaceReviewer | Act::LeaveLink => code == Some(4403),
             Act::RestoreVersion => state.text() == OLD,
             Act::ReplaceText => state.text() == MARK,
             Act::SetSections => {

@@ -20,6 +20,7 @@ mod offers;
 mod open;
 mod partners;
 mod people;
+mod personal_data;
 mod postgres;
 mod proxy;
 mod push_subscriptions;

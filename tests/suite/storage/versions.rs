@@ -71,6 +71,7 @@ async fn text_of(storage: &Storage, version: &Version) -> String {
 
 pub(crate) async fn a_version_reads_back_unchanged_after_a_merge_of_the_log(desk: Desk) {
     let document = written(&desk, 3).await;
+    desk.storage.save_user(&user("lee"), at(0)).await.unwrap();
     let text = "저는 👩‍👩‍👧 성실합니다.\n".repeat(200);
     let version = stored(&desk.storage, pause(document, 2, &text)).await;
     assert_eq!((version.number, version.kind, version.seq), (1, VersionKind::Pause, 2));

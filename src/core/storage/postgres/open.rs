@@ -169,7 +169,7 @@ async fn look_at_server(connection: &mut PgConnection) -> Result<Option<String>,
     }))
 }
 
-const MIGRATIONS: [(i64, &str, &str); 27] = [
+const MIGRATIONS: [(i64, &str, &str); 29] = [
     (1, "initial", include_str!("migrations/0001_initial.sql")),
     (2, "versions", include_str!("migrations/0002_versions.sql")),
     (3, "review_bytes", include_str!("migrations/0003_review_bytes.sql")),
@@ -196,6 +196,8 @@ const MIGRATIONS: [(i64, &str, &str); 27] = [
     (25, "root", include_str!("migrations/0025_root.sql")),
     (26, "audit", include_str!("migrations/0026_audit.sql")),
     (27, "revocations", include_str!("migrations/0027_revocations.sql")),
+    (28, "user_deletions", include_str!("migrations/0028_user_deletions.sql")),
+    (29, "forgotten_users", include_str!("migrations/0029_forgotten_users.sql")),
     (30, "external_ids", include_str!("migrations/0030_external_ids.sql")),
 ];
 

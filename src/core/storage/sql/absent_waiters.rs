@@ -9,7 +9,7 @@ use crate::storage::tx::run;
 use crate::storage::{Storage, StorageFuture};
 
 impl Storage {
-    /// The user left by a disconnect. A seat has one absent waiter, the last one.
+    /// The user left by a disconnect, and still has the role. A seat has one absent waiter, the last one.
     pub fn put_absent_waiter<'a>(
         &'a self,
         seat: Seat,
@@ -20,7 +20,9 @@ impl Storage {
             sql!(
                 "INSERT INTO absent_waiters (link_id, role, user_id, left_at) \
                  SELECT l.id, $2, $3, $4 FROM share_links l \
-                 WHERE l.id = $1 AND l.revoked_at IS NULL \
+                 JOIN documents d ON d.id = l.document_id \
+                 WHERE l.id = $1 AND l.revoked_at IS NULL AND $3 = \
+                   CASE WHEN $2 = 'writer' THEN d.owner_id ELSE l.reviewer_id END \
                  ON CONFLICT (link_id, role) DO UPDATE \
                  SET user_id = excluded.user_id, left_at = excluded.left_at",
                 seat.link,

@@ -34,15 +34,21 @@ pub(crate) async fn put_about(
 
 /// Why a reviewer left a share link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Left {
+pub(crate) enum Departure {
     /// The owner removed the reviewer, or let another in.
     Removed,
+    /// The reviewer left.
+    Own,
+    /// The user is deleted.
+    Deleted,
 }
 
-impl Left {
+impl Departure {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Removed => "removed",
+            Self::Own => "left",
+            Self::Deleted => "deleted",
         }
     }
 }
@@ -60,7 +66,7 @@ pub(crate) async fn put_left(
     tx: &mut Tx,
     link: ShareLinkId,
     reviewer: &UserId,
-    why: Left,
+    why: Departure,
     now: DateTime<Utc>,
 ) -> Result<(), TxError> {
     let data = json!({ "user_id": reviewer, "reason": why.as_str() });

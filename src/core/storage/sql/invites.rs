@@ -10,7 +10,7 @@ use crate::storage::tx::{Tx, lock_of, run, vacate_reviewer};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use crate::storage::sql::document_webhooks::{Left, put_joined, put_left};
+use crate::storage::sql::document_webhooks::{Departure, put_joined, put_left};
 use crate::storage::sql::partners::are_partners;
 
 impl Storage {
@@ -68,7 +68,7 @@ impl Storage {
                 .run(tx)
                 .await?;
             vacate_reviewer(tx, locked, link).await?;
-            put_left(tx, link, &former, Left::Removed, invite.now).await?;
+            put_left(tx, link, &former, Departure::Removed, invite.now).await?;
             Ok(Removed::Done(former))
         })
     }
@@ -111,7 +111,7 @@ impl Storage {
             .await?;
             vacate_reviewer(tx, locked, link).await?;
             if let Some(former) = &former {
-                put_left(tx, link, former, Left::Removed, now).await?;
+                put_left(tx, link, former, Departure::Removed, now).await?;
             }
             put_joined(tx, link, user, now).await?;
             Ok(Replaced::Done(former))
@@ -144,7 +144,11 @@ async fn reviewer(tx: &mut Tx, link: ShareLinkId) -> Result<Option<Option<UserId
         .await
 }
 
-async fn put_invite(tx: &mut Tx, link: ShareLinkId, invite: &NewInvite) -> Result<bool, TxError> {
+pub(crate) async fn put_invite(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    invite: &NewInvite,
+) -> Result<bool, TxError> {
     let renewed = sql!(
         "UPDATE share_links SET invite_id = $2, invite_hash = $3, invited_at = $4 \
          WHERE id = $1 AND revoked_at IS NULL",

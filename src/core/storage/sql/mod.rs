@@ -9,6 +9,7 @@ pub(crate) mod documents;
 pub mod invites;
 pub mod links;
 pub mod partners;
+pub mod persons;
 pub(crate) mod progress;
 pub(crate) mod replies;
 pub(crate) mod review_changes;

@@ -268,9 +268,10 @@ async fn admit_one_more(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
         return Err(TxError::Refused(Guarded::Full));
     }
     if new.is_summary {
+        // Compared as an expression, so that SQLite reads the index of remarks.
         let summaries = sql!(
             "SELECT count(*) FROM reviews \
-             WHERE link_id = $1 AND kind = 'summary' AND author_id = $2",
+             WHERE link_id = $1 AND kind = 'summary' AND author_id || '' = $2",
             new.link,
             new.author.id
         );

@@ -95,13 +95,14 @@ impl Storage {
     ) -> StorageFuture<'a, OpenParts> {
         run!(self, Snapshot, tx => {
             let last_change = last_open_change(tx, link, author).await?;
+            // The author is compared as an expression: by the index of authors SQLite reads the closed ones, too.
             let rows = sql!(
                 "SELECT id, current_start, current_end, quote = '' AS is_gap FROM reviews \
-                 WHERE link_id = $1 AND author_id = $2 AND status = 'open' \
+                 WHERE link_id = $1 AND author_id || '' = $2 AND status = 'open' \
                  AND suggestion IS NOT NULL \
                  UNION ALL SELECT p.review_id, p.current_start, p.current_end, p.quote = '' \
                  FROM review_parts p JOIN reviews r ON r.id = p.review_id \
-                 WHERE r.link_id = $1 AND r.author_id = $2 AND r.status = 'open' \
+                 WHERE r.link_id = $1 AND r.author_id || '' = $2 AND r.status = 'open' \
                  AND r.more_parts > 0",
                 link,
                 author
@@ -118,9 +119,10 @@ impl Storage {
 
 /// The last change of an author's open suggestions on a link: one that puts a part exceeds it.
 async fn last_open_change(tx: &mut Tx, link: ShareLinkId, author: &UserId) -> Result<i64, TxError> {
+    // As above: by the index of open reviews.
     let last = sql!(
         "SELECT COALESCE(MAX(last_change), 0) FROM reviews \
-         WHERE link_id = $1 AND author_id = $2 AND status = 'open' AND suggestion IS NOT NULL",
+         WHERE link_id = $1 AND author_id || '' = $2 AND status = 'open' AND suggestion IS NOT NULL",
         link,
         author
     );

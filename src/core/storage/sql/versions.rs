@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::domain::ids::{DocumentId, VersionId};
+use crate::domain::ids::{DocumentId, UserId, VersionId};
+use crate::domain::user::User;
 use crate::domain::version_policy::VersionMark;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::decode::corrupt;
+use crate::storage::error::StorageError;
 use crate::storage::guard::Guarded;
 use crate::storage::log::Append;
 use crate::storage::pagination::PAGE_ROWS_MAX;
@@ -192,7 +194,7 @@ async fn write(
         plan.number,
         new.kind,
         new.label,
-        text(&new.authors)?,
+        authors_json(&remembered(tx, &new.authors).await?)?,
         new.restored_from,
         seq,
         new.text.characters,
@@ -212,6 +214,27 @@ async fn write(
     let event = WebhookEvent::VersionCreated;
     put_about(tx, event, (new.document, None), new.now, data).await?;
     Ok(version)
+}
+
+/// The authors of a version whom no deletion forgets or has forgotten.
+async fn remembered(tx: &mut Tx, authors: &[User]) -> Result<Vec<User>, TxError> {
+    if authors.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<_> = authors.iter().map(|author| &author.id).collect();
+    let stored = sql!(
+        "SELECT u.id FROM {list:$1} JOIN users u ON u.id = w.value \
+         WHERE NOT EXISTS (SELECT 1 FROM user_deletions d WHERE d.user_id = u.id)",
+        text(&ids)?
+    );
+    let stored: Vec<UserId> = stored.values(tx).await?;
+    Ok(authors.iter().filter(|author| stored.contains(&author.id)).cloned().collect())
+}
+
+/// As a server of the previous version reads them: with a text as each name.
+pub(crate) fn authors_json(authors: &[User]) -> Result<String, StorageError> {
+    let named: Vec<_> = authors.iter().map(|it| json!({ "id": it.id, "name": it.name })).collect();
+    text(&named)
 }
 
 fn version_from(row: &Row) -> Result<Version, TxError> {

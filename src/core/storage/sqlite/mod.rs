@@ -5,6 +5,7 @@
 //! commits (D1). A read transaction sees one state of the file from its first statement on.
 
 mod batcher;
+mod clear;
 pub mod copy;
 pub(super) mod encoding;
 mod integrity;

@@ -154,6 +154,8 @@ async fn open_writer(
         .journal_mode(SqliteJournalMode::Wal)
         // The commit reaches the disk before SQLite confirms it (D4).
         .synchronous(SqliteSynchronous::Full)
+        // Deleted rows and free pages are overwritten.
+        .pragma("secure_delete", "ON")
         .pragma("journal_size_limit", WAL_BYTES_MAX)
         .pragma("wal_autocheckpoint", WAL_PAGES);
     let mut connection = durable.connect().await?;
@@ -255,6 +257,8 @@ pub(super) fn migrations() -> impl Iterator<Item = Migration> {
         (26, "root", include_str!("migrations/0026_root.sql")),
         (27, "audit", include_str!("migrations/0027_audit.sql")),
         (28, "revocations", include_str!("migrations/0028_revocations.sql")),
+        (29, "user_deletions", include_str!("migrations/0029_user_deletions.sql")),
+        (30, "forgotten_users", include_str!("migrations/0030_forgotten_users.sql")),
         (31, "external_ids", include_str!("migrations/0031_external_ids.sql")),
     ];
     migrations.into_iter().map(|(version, name, sql)| {

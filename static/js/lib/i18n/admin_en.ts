@@ -96,6 +96,7 @@ export const adminEn = {
 
   "admin.jobs": "Jobs",
   "admin.job.reminders": "Reminders",
+  "admin.job.user-deletions": "Deletions of users",
   "admin.jobs.failed": "The jobs could not be read. {why}",
   "admin.jobs.none": "No run yet.",
   "admin.jobs.running": "Runs on {node} since {time}.",
@@ -118,6 +119,10 @@ export const adminEn = {
   "admin.jobs.count.postponed": "postponed by quiet hours",
   "admin.jobs.count.present": "present",
   "admin.jobs.count.spent": "settled already",
+  "admin.jobs.count.users": "users",
+  "admin.jobs.count.documents": "documents",
+  "admin.jobs.count.links": "links of others",
+  "admin.jobs.count.webhooks": "webhooks",
 
   "admin.webhooks": "Webhooks that were not delivered",
   "admin.webhooks.none": "No webhook was given up.",

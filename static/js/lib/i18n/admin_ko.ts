@@ -96,6 +96,7 @@ export const adminKo: Record<keyof typeof import("./admin_en.ts").adminEn, strin
 
   "admin.jobs": "작업",
   "admin.job.reminders": "다시 알림",
+  "admin.job.user-deletions": "사용자 삭제",
   "admin.jobs.failed": "작업을 불러오지 못했습니다. {why}",
   "admin.jobs.none": "아직 실행한 적이 없습니다.",
   "admin.jobs.running": "{time}부터 {node} 서버에서 실행 중입니다.",
@@ -118,6 +119,10 @@ export const adminKo: Record<keyof typeof import("./admin_en.ts").adminEn, strin
   "admin.jobs.count.postponed": "방해 금지로 미룸",
   "admin.jobs.count.present": "접속 중",
   "admin.jobs.count.spent": "이미 처리됨",
+  "admin.jobs.count.users": "사용자",
+  "admin.jobs.count.documents": "문서",
+  "admin.jobs.count.links": "다른 사람의 링크",
+  "admin.jobs.count.webhooks": "웹훅",
 
   "admin.webhooks": "전달하지 못한 웹훅",
   "admin.webhooks.none": "포기한 웹훅이 없습니다.",

@@ -1,0 +1,371 @@
+//! The statements that forget a user.
+//!
+//! Each function runs in a transaction of its own and may run again. A user is named by the own rows, by the
+//! rows of the own documents, and by the rows of share links on which the user was the reviewer, as
+//! `link_members` has them. The references to `users` prove that no other row is left: the row of the user is
+//! deleted last.
+
+use chrono::DateTime;
+use serde_json::{Value, json};
+
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::limits::DECIDED_ONE_BY_ONE_MAX;
+use crate::domain::user::User;
+use crate::storage::decode::corrupt;
+use crate::storage::invites::NewInvite;
+use crate::storage::locked::Locked;
+use crate::storage::review_changes::{DELETIONS_MAX, MISSED_MAX};
+use crate::storage::sql::document_webhooks::{Departure, put_left};
+use crate::storage::sql::documents::delete_rows;
+use crate::storage::sql::invites::put_invite;
+use crate::storage::sql::review_changes::next_numbers;
+use crate::storage::sql::users::put_user;
+use crate::storage::sql::versions::authors_json;
+use crate::storage::statement::sql;
+use crate::storage::tx::{Tx, change_guards, lock_histories, lock_of, run, vacate_reviewer};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
+
+/// Webhooks that one transaction changes, at most.
+const WEBHOOKS_AT_ONCE: u32 = 500;
+
+/// A user whom a deletion forgets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forgotten {
+    pub user: UserId,
+    /// The id of the deleted user in the documents of others.
+    pub deleted: UserId,
+    /// The reviews in documents of others are deleted too.
+    pub with_reviews: bool,
+}
+
+impl Storage {
+    /// The reviewer of an active link leaves it. False: the user is not its reviewer.
+    pub fn leave_link<'a>(
+        &'a self,
+        link: ShareLinkId,
+        reviewer: &'a UserId,
+        invite: &'a NewInvite,
+    ) -> StorageFuture<'a, bool> {
+        run!(self, Write, tx => {
+            let locked = lock_of(tx, link).await?;
+            let is_active = sql!("SELECT 1 FROM share_links WHERE id = $1 AND revoked_at IS NULL", link);
+            let is_active = is_active.row(tx).await?.is_some();
+            Ok(is_active && leave(tx, (locked, link), reviewer, invite, Departure::Own).await?)
+        })
+    }
+}
+
+/// Deletes a document of the user with all that depends on it.
+pub async fn forget_document(tx: &mut Tx, id: DocumentId, who: &Forgotten) -> Result<(), TxError> {
+    let locked = sql!("SELECT 1 FROM documents WHERE id = $1{for update}", id);
+    if locked.row(tx).await?.is_none() {
+        return Ok(());
+    }
+    // These rows outlive the document until its sessions have ended.
+    sql!(
+        "UPDATE webhook_seats SET user_id = $3 WHERE user_id = $2 \
+         AND link_id IN (SELECT id FROM share_links WHERE document_id = $1)",
+        id,
+        who.user,
+        who.deleted
+    )
+    .run(tx)
+    .await?;
+    delete_rows(tx, id).await
+}
+
+/// Replaces the user in all rows of a link of another owner, and of its document.
+pub async fn forget_member(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    who: &Forgotten,
+    invite: &NewInvite,
+) -> Result<(), TxError> {
+    let locked = lock_of(tx, link).await?;
+    let document = sql!("SELECT document_id FROM share_links WHERE id = $1", link);
+    let Some(document) = document.value::<DocumentId>(tx).await? else { return Ok(()) };
+    // A version that is being stored meanwhile may name the user.
+    lock_histories(tx, &[document.to_string()]).await?;
+    let Forgotten { user, deleted, .. } = who;
+    let nameless = User { id: deleted.clone(), name: String::new() };
+    put_user(tx, &nameless, DateTime::UNIX_EPOCH).await?;
+    leave(tx, (locked, link), user, invite, Departure::Deleted).await?;
+    forget_reviews(tx, link, who).await?;
+    forget_authors(tx, document, who).await?;
+    for statement in [
+        sql!(
+            "UPDATE decisions SET decided_by = $3 WHERE link_id = $1 AND decided_by = $2",
+            link,
+            user,
+            deleted
+        ),
+        sql!("UPDATE turns SET by_id = $3 WHERE link_id = $1 AND by_id = $2", link, user, deleted),
+        sql!(
+            "UPDATE seats SET user_id = $3 WHERE link_id = $1 AND user_id = $2",
+            link,
+            user,
+            deleted
+        ),
+        sql!(
+            "UPDATE webhook_seats SET user_id = $3 WHERE link_id = $1 AND user_id = $2",
+            link,
+            user,
+            deleted
+        ),
+        sql!("DELETE FROM seen_marks WHERE link_id = $1 AND user_id = $2", link, user),
+        sql!("DELETE FROM absent_waiters WHERE link_id = $1 AND user_id = $2", link, user),
+        // Files name the authors. A build that runs stores no file without its row.
+        sql!("DELETE FROM exports WHERE link_id = $1", link),
+        sql!("DELETE FROM export_builds WHERE link_id = $1", link),
+        sql!("DELETE FROM link_members WHERE link_id = $1 AND user_id = $2", link, user),
+    ] {
+        statement.run(tx).await?;
+    }
+    change_guards(tx, document).await
+}
+
+/// Ends the membership of the reviewer under the lock of the link's document, and replaces the invite. False:
+/// the user is not its reviewer.
+async fn leave(
+    tx: &mut Tx,
+    (locked, link): (Locked, ShareLinkId),
+    reviewer: &UserId,
+    invite: &NewInvite,
+    why: Departure,
+) -> Result<bool, TxError> {
+    let left = sql!(
+        "UPDATE share_links SET reviewer_id = NULL, joined_at = NULL \
+         WHERE id = $1 AND reviewer_id = $2",
+        link,
+        reviewer
+    );
+    if left.run(tx).await? == 0 {
+        return Ok(false);
+    }
+    put_left(tx, link, reviewer, why, invite.now).await?;
+    put_invite(tx, link, invite).await?;
+    vacate_reviewer(tx, locked, link).await?;
+    Ok(true)
+}
+
+/// Deletes the reviews and replies of the user, or replaces their author. Each changed review has a new number,
+/// so that open pages follow; what their users have seen stays seen.
+async fn forget_reviews(tx: &mut Tx, link: ShareLinkId, who: &Forgotten) -> Result<(), TxError> {
+    let Forgotten { user, deleted, with_reviews } = who;
+    if *with_reviews {
+        delete_reviews(tx, link, user).await?;
+    }
+    let named = sql!(
+        "SELECT count(*) FROM reviews r WHERE r.link_id = $1 AND (r.author_id = $2 \
+         OR r.decided_by = $2 OR r.changed_by = $2 OR EXISTS (SELECT 1 FROM replies p \
+         WHERE p.author_id = $2 AND p.review_id = r.id))",
+        link,
+        user
+    );
+    let named: i64 = named.one(tx).await?.get(0)?;
+    if named == 0 {
+        return Ok(());
+    }
+    // Beyond some, the members read the list again.
+    let is_many = usize::try_from(named).map_err(corrupt)? > DECIDED_ONE_BY_ONE_MAX;
+    let step = if is_many { MISSED_MAX + 1 } else { 1 };
+    let change = next_numbers(tx, link, step).await?;
+    sql!(
+        "UPDATE reviews SET author_id = CASE WHEN author_id = $2 THEN $3 ELSE author_id END, \
+         decided_by = CASE WHEN decided_by = $2 THEN $3 ELSE decided_by END, changed_by = NULL, \
+         version = version + 1, last_change = $4, bytes = bytes - CASE WHEN $5 THEN \
+         COALESCE((SELECT SUM(octet_length(p.body)) FROM replies p \
+         WHERE p.author_id = $2 AND p.review_id = reviews.id), 0) ELSE 0 END \
+         WHERE link_id = $1 AND (author_id = $2 OR decided_by = $2 OR changed_by = $2 \
+         OR EXISTS (SELECT 1 FROM replies p WHERE p.author_id = $2 AND p.review_id = reviews.id))",
+        link,
+        user,
+        deleted,
+        change,
+        with_reviews
+    )
+    .run(tx)
+    .await?;
+    match with_reviews {
+        true => sql!(
+            "DELETE FROM replies WHERE author_id = $2 \
+             AND review_id IN (SELECT id FROM reviews WHERE link_id = $1)",
+            link,
+            user
+        ),
+        false => sql!(
+            "UPDATE replies SET author_id = $3 WHERE author_id = $2 \
+             AND review_id IN (SELECT id FROM reviews WHERE link_id = $1)",
+            link,
+            user,
+            deleted
+        ),
+    }
+    .run(tx)
+    .await?;
+    sql!(
+        "UPDATE seen_marks SET change = $2 WHERE link_id = $1 AND change >= $3",
+        link,
+        change,
+        change - step
+    )
+    .run(tx)
+    .await?;
+    Ok(())
+}
+
+async fn delete_reviews(tx: &mut Tx, link: ShareLinkId, user: &UserId) -> Result<(), TxError> {
+    let own =
+        sql!("SELECT count(*) FROM reviews WHERE author_id = $2 AND link_id = $1", link, user);
+    let own = own.one(tx).await?.get(0)?;
+    let last = next_numbers(tx, link, own).await?;
+    for statement in [
+        sql!(
+            "INSERT INTO deleted_reviews (document_id, change, review_id, link_id) \
+             SELECT l.document_id, $3 + 1 - ROW_NUMBER() OVER (ORDER BY r.id), r.id, l.id \
+             FROM reviews r JOIN share_links l ON l.id = r.link_id \
+             WHERE r.author_id = $2 AND r.link_id = $1",
+            link,
+            user,
+            last
+        ),
+        sql!("DELETE FROM reviews WHERE author_id = $2 AND link_id = $1", link, user),
+        sql!(
+            "DELETE FROM deleted_reviews WHERE change <= $2 \
+             AND document_id = (SELECT document_id FROM share_links WHERE id = $1)",
+            link,
+            last - DELETIONS_MAX
+        ),
+    ] {
+        statement.run(tx).await?;
+    }
+    Ok(())
+}
+
+async fn forget_authors(tx: &mut Tx, document: DocumentId, who: &Forgotten) -> Result<(), TxError> {
+    let named = sql!(
+        "SELECT id, authors FROM versions WHERE document_id = $1 AND authors LIKE '%' || $2 || '%'",
+        document,
+        who.user
+    );
+    for row in named.rows(tx).await? {
+        let authors: String = row.get("authors")?;
+        let mut authors: Vec<User> = serde_json::from_str(&authors).map_err(corrupt)?;
+        for author in authors.iter_mut().filter(|author| author.id == who.user) {
+            *author = User { id: who.deleted.clone(), name: String::new() };
+        }
+        let version: String = row.get("id")?;
+        sql!("UPDATE versions SET authors = $2 WHERE id = $1", version, authors_json(&authors)?)
+            .run(tx)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Deletes the rows that belong to the user and to no document, and replaces the user in the audit.
+pub async fn forget_rows(tx: &mut Tx, who: &Forgotten) -> Result<(), TxError> {
+    let user = &who.user;
+    // Each offer is the lock of its claims.
+    sql!(
+        "SELECT 1 FROM review_offers WHERE id IN (SELECT offer_id FROM review_claims \
+         WHERE user_id = $1 AND ended_at IS NULL) ORDER BY id{for update}",
+        user
+    )
+    .rows(tx)
+    .await?;
+    for statement in [
+        sql!(
+            "UPDATE review_offers SET claimed = claimed - 1 WHERE id IN ( \
+             SELECT offer_id FROM review_claims WHERE user_id = $1 AND ended_at IS NULL)",
+            user
+        ),
+        sql!("DELETE FROM review_claims WHERE user_id = $1", user),
+        sql!("DELETE FROM review_offers WHERE owner_id = $1", user),
+        sql!("DELETE FROM review_requests WHERE sender_id = $1 OR receiver_id = $1", user),
+        sql!("DELETE FROM partners WHERE low_id = $1 OR high_id = $1", user),
+        sql!("DELETE FROM handles WHERE user_id = $1", user),
+        sql!("DELETE FROM personal_links WHERE user_id = $1", user),
+        sql!("DELETE FROM push_subscriptions WHERE user_id = $1", user),
+        sql!("DELETE FROM reminder_settings WHERE user_id = $1", user),
+        sql!("DELETE FROM transfer_codes WHERE user_id = $1", user),
+        sql!("DELETE FROM invite_attempts WHERE user_id = $1", user),
+        sql!("DELETE FROM revocations WHERE subject = $1", user),
+        // The one change that the audit admits.
+        sql!(
+            "UPDATE audit SET actor = CASE WHEN actor = $1 THEN $2 ELSE actor END, \
+             user_id = CASE WHEN user_id = $1 THEN $2 ELSE user_id END, \
+             target = CASE WHEN target = $1 THEN $2 ELSE target END, \
+             peer = CASE WHEN actor = $1 THEN '' ELSE peer END \
+             WHERE actor = $1 OR user_id = $1 OR target = $1",
+            user,
+            who.deleted
+        ),
+    ] {
+        statement.run(tx).await?;
+    }
+    Ok(())
+}
+
+/// Replaces the user in webhooks that are not delivered, after number `after`, and removes the titles of documents
+/// that are gone. Returns the number to continue after.
+pub async fn forget_webhooks(
+    tx: &mut Tx,
+    who: &Forgotten,
+    after: i64,
+) -> Result<Option<i64>, TxError> {
+    let rows = sql!(
+        "SELECT w.id, w.seq, w.data, w.document_id IS NOT NULL AND d.id IS NULL AS is_gone \
+         FROM webhooks w LEFT JOIN documents d ON d.id = w.document_id \
+         WHERE w.seq > $2 AND (w.data LIKE '%\"' || $1 || '\"%' OR (d.id IS NULL \
+         AND w.document_id IS NOT NULL AND (w.external_id IS NOT NULL \
+         OR w.data LIKE '%\"title\":\"_%'))) \
+         ORDER BY w.seq LIMIT $3",
+        who.user,
+        after,
+        WEBHOOKS_AT_ONCE
+    );
+    let rows = rows.rows(tx).await?;
+    for row in &rows {
+        let mut data: Value = serde_json::from_str(&row.get::<String>("data")?).map_err(corrupt)?;
+        let is_gone = row.get("is_gone")?;
+        forget_in(&mut data, who, is_gone);
+        let id: String = row.get("id")?;
+        sql!(
+            "UPDATE webhooks SET data = $2, external_id = CASE WHEN $3 THEN NULL ELSE external_id END \
+             WHERE id = $1",
+            id,
+            data.to_string(),
+            is_gone
+        )
+        .run(tx)
+        .await?;
+    }
+    rows.last().map(|row| row.get("seq")).transpose()
+}
+
+/// A role or a state may have the text of an id: only fields that name users are replaced.
+fn forget_in(data: &mut Value, who: &Forgotten, is_gone: bool) {
+    let Value::Object(fields) = data else { return };
+    let is_user = |value: &Value| value.as_str() == Some(who.user.as_str());
+    if fields.contains_key("name") && fields.get("id").is_some_and(is_user) {
+        fields.insert("id".to_owned(), json!(who.deleted));
+        fields.insert("name".to_owned(), Value::Null);
+    }
+    for (name, value) in fields {
+        match name.as_str() {
+            "author_id" | "owner_id" | "user_id" | "decided_by" | "from_id" | "to_id"
+                if is_user(value) =>
+            {
+                *value = json!(who.deleted);
+            }
+            "author_ids" => {
+                for id in value.as_array_mut().into_iter().flatten().filter(|id| is_user(id)) {
+                    *id = json!(who.deleted);
+                }
+            }
+            "title" if is_gone => *value = json!(""),
+            _ => forget_in(value, who, is_gone),
+        }
+    }
+}
