@@ -89,11 +89,13 @@ impl Case {
     async fn prepare(act: Act, at_writer: &Server, at_reviewer: &Server, users: &Users) -> Self {
         let Users { kim, lee, admin } = users;
         let actor = match act {
-            Act::EndSession | Act::RevokeForAdmin => admin,
-            _ if act.is_the_reviewers() => lee,
-            _ => kim,
+            // The operation ends the token of its user.
+            Act::Leave => at_writer.guest("Kim").await,
+            Act::EndSession | Act::RevokeForAdmin => admin.clone(),
+            _ if act.is_the_reviewers() => lee.clone(),
+            _ => kim.clone(),
         };
-        let (kim, lee, actor) = (kim.clone(), lee.clone(), actor.clone());
+        let (kim, lee) = (kim.clone(), lee.clone());
         if act.is_about_people() {
             let (desk, actor, part) = prepared(act, at_writer).await;
             return Self::without_seats(act, desk, actor, (part, String::new()));

@@ -144,7 +144,7 @@ export const adminKo: Record<keyof typeof import("./admin_en.ts").adminEn, strin
   "admin.webhooks.all.sure": "포기한 웹훅을 모두 다시 전달할까요? 받는 쪽에 며칠 동안의 사건이 한꺼번에 갈 수 있습니다.",
   "admin.audit": "누가 무엇을 했는지",
   "admin.audit.search.user": "사용자 또는 서버",
-  "admin.audit.search.action": "작업 (예: DELETE)",
+  "admin.audit.search.action": "작업 (앞부분)",
   "admin.audit.none": "기록된 작업이 없습니다.",
   "admin.audit.none.match": "조건에 맞는 작업이 없습니다.",
   "admin.audit.failed": "작업 기록을 불러오지 못했습니다. {why}",
