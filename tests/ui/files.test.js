@@ -15,7 +15,7 @@ test("the page offers each format of the server, and its bound of an import is t
   const variants = formats.matchAll(/(?:serialize = "(\w+)"\)\]\s+)?\b([A-Z][a-z]+),\n/g)
   const names = [...variants].map(([, name, variant = ""]) => name ?? variant.toLowerCase())
   assert.deepEqual([...FORMATS].sort(), names.sort())
-  const [, factors = ""] = /IMPORT_BYTES_MAX: usize = ([\d* ]+);/.exec(source("files/import.rs")) ?? []
+  const [, factors = ""] = /IMPORT_BYTES_MAX: usize = ([\d* ]+);/.exec(source("files/import/mod.rs")) ?? []
   const bound = factors.split("*").reduce((product, factor) => product * Number(factor), 1)
   assert.equal(IMPORT_BYTES_MAX, bound)
 })
