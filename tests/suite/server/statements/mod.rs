@@ -10,6 +10,7 @@ mod exports;
 mod offers;
 mod people;
 mod reviews;
+mod servers;
 mod webhooks;
 
 use std::collections::HashMap;
