@@ -144,10 +144,10 @@ impl Room {
 
 impl State {
     /// The sessions of this server and their presence, for a server that opened the document. Before them
-    /// the last numbers, if the room has published nothing of them.
+    /// the last numbers, if the room did not know that server.
     fn introduction(&self, recorded: Recorded) -> Vec<Message> {
         let mut messages = Vec::new();
-        if recorded == Recorded::First {
+        if recorded != Recorded::Before {
             let (seq, change) = (self.last_number(), self.reviews.last_number());
             messages.push(Message::Numbers { seq, change });
         }

@@ -5,7 +5,8 @@
 //!
 //! - A room that subscribes publishes `Hello` once its subscription is in force, then reads the log.
 //! - A room that receives `Hello`, `Numbers`, presence or a join records the sender. If it knew no other
-//!   server before, it publishes its last numbers and its sessions (M5). It answers `Hello` by its sessions.
+//!   server before, it publishes its last numbers and its sessions (M5). It answers each `Hello` by its
+//!   sessions, and that of a new server by its last numbers too.
 //! - A room that has introduced itself publishes every departure: of a cursor, of a session, and its own
 //!   `Goodbye` when it closes. A server that died is forgotten after two ticks without a
 //!   message and without a seat of it in the locks.
@@ -19,7 +20,8 @@
 //! knows some server publishes to all; a later subscriber reads what was committed before its
 //! subscription.
 //!
-//! A lost message delays a commit until the tick compares the numbers. For two ticks after each gap the
+//! A lost message delays a commit until the tick compares the numbers; so does a change of a review
+//! whose server has no room, between the load of a room and its subscription. For two ticks after each gap the
 //! comparison also reads the holders of the other seats, and finds a server whose message was lost.
 //!
 //! A server of a version without `Numbers` and `Goodbye` reports each as a gap: it reads the log and
