@@ -35,7 +35,7 @@ pub(super) enum Applied {
     Behind,
 }
 
-/// What a message makes the room do.
+/// The effects of a message that need the task of the room.
 #[derive(Debug)]
 pub(super) struct Reaction {
     pub(super) replies: Vec<Message>,

@@ -20,8 +20,8 @@
 //! knows some server publishes to all; a later subscriber reads what was committed before its
 //! subscription.
 //!
-//! A lost message delays a commit until the tick compares the numbers; so does a change of a review
-//! whose server has no room, between the load of a room and its subscription. For two ticks after each gap the
+//! A lost message delays a commit until the tick compares the numbers. So is a change of a review between
+//! the load of a room and its subscription, if the room that knows it closes then, or there was none. For two ticks after each gap the
 //! comparison also reads the holders of the other seats, and finds a server whose message was lost.
 //!
 //! A server of a version without `Numbers` and `Goodbye` reports each as a gap: it reads the log and

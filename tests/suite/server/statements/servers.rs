@@ -1,4 +1,4 @@
-//! What a pair costs Redis and the database: on one server, and split over two.
+//! The commands and statements of a pair: on one server, and split over two.
 
 use crate::server::statements::Counted;
 use crate::support::fixtures::until;
@@ -77,38 +77,6 @@ async fn measure_acts(counted: &mut Counted, two: Option<&Server>) {
     counted.measure("a leave", begin, leave).await;
 }
 
-/// Measures a tick of one server with a pair, or of both servers of a pair: the means of many ticks, rounded.
-async fn measure_tick(counted: &mut Counted, what: &'static str, two: Option<&Server>) {
-    const COMMANDS: usize = 300;
-    let (_desk, writer, reviewer) = pair_on(&counted.server, two.unwrap_or(&counted.server)).await;
-    // After two ticks the rooms have searched the locks for servers that they do not know.
-    until("the search", async || rounds(&counted.server, two).await.is_some_and(|it| 3.0 < it))
-        .await;
-    let before = rounds(&counted.server, two).await.expect("rounds");
-    counted.forget().await;
-    until("many ticks", async || COMMANDS <= counted.monitor.commands()).await;
-    let (statements, commands) = counted.count_now().await;
-    let ticks = rounds(&counted.server, two).await.expect("rounds") - before;
-    let statements = u32::try_from(statements).expect("thousands");
-    let commands = u32::try_from(commands).expect("hundreds");
-    let each = |count: u32| (f64::from(count) / ticks).round();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few")]
-    counted.costs.push((what, each(statements) as i64, each(commands) as usize));
-    writer.leave().await;
-    reviewer.leave().await;
-    counted.server.has_rooms(0).await;
-}
-
-/// The rounds of a server, or the mean of two.
-async fn rounds(one: &Server, two: Option<&Server>) -> Option<f64> {
-    const ROUNDS: &str = "galley_renewal_round_seconds_count";
-    let rounds = one.metric(ROUNDS).await?;
-    match two {
-        Some(two) => Some(rounds.midpoint(two.metric(ROUNDS).await?)),
-        None => Some(rounds),
-    }
-}
-
 /// Goal: with a pair on one server an edit, a cursor and a review send Redis no command; on two servers each
 /// is one message. A statement more or less is a change of this table.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -135,11 +103,21 @@ async fn each_act_of_a_pair_costs_its_commands_and_statements_on_one_server_and_
     ]);
 }
 
+/// Goal: a tick of a pair on one server is a renewal and a comparison; both are the means of many ticks.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tick_of_a_pair_costs_one_script_for_each_server_and_its_comparison() {
+async fn a_tick_of_a_pair_on_one_server_costs_two_commands_and_five_statements() {
+    const ROUNDS: &str = "galley_renewal_round_seconds_count";
     let mut counted = Counted::with(&[("SEATS__RENEW_EVERY", "200ms")]).await;
-    measure_tick(&mut counted, "a tick on one server", None).await;
-    let two = counted.server.beside().await;
-    measure_tick(&mut counted, "a tick on two servers", Some(&two)).await;
-    counted.cost(&[("a tick on one server", 5, 2), ("a tick on two servers", 10, 6)]);
+    let _pair = pair_on(&counted.server, &counted.server).await;
+    // After two ticks the room has searched the locks for servers that it does not know.
+    let rounds = async |counted: &Counted| counted.server.metric(ROUNDS).await.unwrap_or_default();
+    until("the search", async || 3.0 < rounds(&counted).await).await;
+    let before = rounds(&counted).await;
+    counted.forget().await;
+    until("many ticks", async || 60 <= counted.monitor.commands()).await;
+    let (statements, commands) = counted.count_now().await;
+    let ticks = rounds(&counted).await - before;
+    let statements = f64::from(u32::try_from(statements).expect("hundreds"));
+    let commands = f64::from(u32::try_from(commands).expect("hundreds"));
+    assert_eq!(((statements / ticks).round(), (commands / ticks).round()), (5.0, 2.0));
 }

@@ -1,4 +1,4 @@
-//! The choice of the next step.
+//! The steps of a world, and the choice of the next one.
 
 /// The next step: by a seed, or along a path that runs through all orders.
 pub(super) enum Choices {
@@ -40,3 +40,46 @@ impl Choices {
         false
     }
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Open,
+    /// Redis receives the subscription, and then its server the confirmation.
+    Subscribe,
+    Confirm,
+    Read,
+    Apply,
+    Edit,
+    /// The database has a group of edits, and then its server knows it.
+    Commit,
+    Stored,
+    /// A request changes a review on this server.
+    Change,
+    Changed,
+    Announce,
+    /// Redis takes a message of the server, and the server one of Redis.
+    Send,
+    Receive,
+    Leave,
+    Die,
+    Lose,
+}
+
+pub(super) const STEPS: [Step; 16] = [
+    Step::Open,
+    Step::Subscribe,
+    Step::Confirm,
+    Step::Read,
+    Step::Apply,
+    Step::Edit,
+    Step::Commit,
+    Step::Stored,
+    Step::Change,
+    Step::Changed,
+    Step::Announce,
+    Step::Send,
+    Step::Receive,
+    Step::Leave,
+    Step::Die,
+    Step::Lose,
+];

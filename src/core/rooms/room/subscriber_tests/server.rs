@@ -19,7 +19,7 @@ use crate::yjs::log::Origin;
 use crate::yjs::text::document_from_text;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum ServerVersion {
     /// Takes the new kinds of messages for gaps, publishes always, and says no goodbye.
     Old,
     New,
@@ -33,7 +33,7 @@ pub(super) enum Subscribed {
 }
 
 pub(super) struct Server {
-    pub(super) version: Version,
+    pub(super) version: ServerVersion,
     pub(super) node: NodeId,
     pub(super) seat: Seat,
     pub(super) room: Option<(Arc<Room>, Arc<Session>)>,
@@ -61,7 +61,7 @@ pub(super) fn is_of_old(message: &Message) -> bool {
 }
 
 impl Server {
-    pub(super) fn new(version: Version, seat: Seat, client: u64) -> Self {
+    pub(super) fn new(version: ServerVersion, seat: Seat, client: u64) -> Self {
         let (missed_sender, missed) = missed();
         Self {
             version,
@@ -110,13 +110,14 @@ impl Server {
 
     pub(super) fn receive(&mut self) {
         let (from, message) = self.arrived.pop_front().expect("a message");
-        if self.version == Version::Old && !is_of_old(&message) {
+        if self.version == ServerVersion::Old && !is_of_old(&message) {
             return self.gap();
         }
         let is_hello = message == Message::Hello;
         let Reaction { replies, is_behind } = self.room().react(from, message);
         self.is_read_due |= is_behind == Applied::Behind;
-        let is_sent = |it: &Message| self.version == Version::New || (is_hello && is_of_old(it));
+        let is_sent =
+            |it: &Message| self.version == ServerVersion::New || (is_hello && is_of_old(it));
         let replies: Vec<_> = replies.into_iter().filter(is_sent).collect();
         self.sending.extend(replies);
     }
@@ -139,7 +140,7 @@ impl Server {
         let mut group = None;
         for (seq, update) in std::mem::take(&mut self.committed) {
             let is_published = self.room().stored(seq, update.len());
-            if self.version == Version::Old {
+            if self.version == ServerVersion::Old {
                 self.sending.push_back(Message::Update { seq, fence: Fence::ZERO, update });
             } else if is_published {
                 let group = group.get_or_insert_with(StoredUpdates::default);
@@ -154,7 +155,7 @@ impl Server {
         let change = self.changed.pop_front().expect("a change");
         let room = self.room.as_ref().map(|(room, _)| room);
         let is_published = room.is_none_or(|room| room.take_review_event(change, "{}"));
-        if is_published || self.version == Version::Old {
+        if is_published || self.version == ServerVersion::Old {
             self.sending.push_back(Message::Review { change, json: "{}".to_owned() });
         }
     }
