@@ -7,7 +7,7 @@
 )]
 
 pub use galley_core::{
-    bounds, outbox, pubsub, reviews, rooms, seats, sessions, sharing, storage, telemetry,
+    accounts, bounds, outbox, pubsub, reviews, rooms, seats, sessions, sharing, storage, telemetry,
 };
 pub use galley_domain as domain;
 pub use galley_files as files;

@@ -7,11 +7,11 @@ use axum::{Extension, Json};
 use chrono::Utc;
 use serde::Deserialize;
 
-use crate::admin::Console;
 use crate::admin::explain::SessionDetails;
 use crate::admin::locks::{LockList, LockPage};
 use crate::admin::series::Series;
 use crate::admin::sessions::{Scope, SessionList, SessionPage};
+use crate::admin::{Console, audit};
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
 use crate::http::auth::caller::Admin;
 use crate::http::error::ApiError;
@@ -31,6 +31,7 @@ pub(crate) fn routes() -> Routes {
         .delete("/api/admin/share-links/{id}", revoke)
         .get("/api/admin/locks", locks)
         .get("/api/admin/series", series)
+        .get("/api/admin/audit", audit::list)
 }
 
 /// Sessions of a page, and of a request that names no limit.

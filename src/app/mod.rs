@@ -20,17 +20,17 @@ pub mod root;
 pub mod secrets;
 mod shutdown;
 mod signals;
+mod work;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{SecondsFormat, Utc};
 use futures_util::FutureExt as _;
 use futures_util::StreamExt as _;
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use metrics::NoopRecorder;
 use rustix::fs::{Access as Right, access};
@@ -38,19 +38,21 @@ use rustix::io::Errno;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::accounts::Accounts;
 use crate::app::features::{Core, Features};
 use crate::app::host_keys::KeySource;
 use crate::app::names::{hosts, origins, server_name};
 use crate::app::secrets::{SecretError, Secrets};
 use crate::app::shutdown::Stopping;
 use crate::app::signals::{Signals, StopSignal};
+use crate::app::work::work;
 use crate::config::Settings;
 use crate::domain::ids::NodeId;
 use crate::http::access::Access;
+use crate::http::auth::revocations::Revocations;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::{BudgetLimits, ByteBudget};
 use crate::http::connection_slots::ConnectionLimits;
@@ -65,25 +67,19 @@ use crate::http::service::HttpService;
 use crate::http::tarpit::Tarpit;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
-use crate::periodic::Work;
 use crate::pubsub::{Pubsub, PubsubError};
 use crate::reviews::Reviews;
-use crate::seats::departures::{SEARCH_EVERY, Search};
 use crate::seats::{SeatService, SeatServiceDeps};
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invites;
-use crate::sharing::quota::Quota;
+use crate::sharing::quota::DocumentQuota;
 use crate::storage::Storage;
-use crate::storage::capacity::MEASURE_EVERY;
 use crate::storage::copy::file_of;
 use crate::storage::error::StorageError;
 use crate::telemetry::last_hour::Tee;
 use crate::telemetry::logs::Format;
 use crate::telemetry::metrics::Metrics;
-
-/// Interval at which the exporter drains histogram samples into their buckets.
-const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
@@ -171,6 +167,11 @@ impl App {
         let keys = KeySource::start(&settings.auth).await;
         let of_provider = keys.as_ref().map(KeySource::keys);
         let tokens = tokens.with_provider(of_provider.clone());
+        let accounts = Accounts::new(storage.clone(), *settings.audit.retention);
+        let revocations = Revocations::default();
+        // Before the first request: a revoked token works on no server that starts.
+        revocations.read(&accounts).await?;
+        let tokens = tokens.with_revocations(revocations);
         let readiness = readiness::start(&storage, &locks, &seats, of_provider, &tasks).await;
         let scrape = metrics.clone().map_or_else(MetricsHandle::off, |metrics| {
             MetricsHandle::new(move || metrics.render())
@@ -185,7 +186,7 @@ impl App {
             seats: &seats,
             invites: &invites,
         })?;
-        let entry = Entry { tokens, admin_token, origins, invites };
+        let entry = Entry { tokens, accounts, admin_token, origins, invites };
         let state = state(&settings, &storage, seats, reviews, entry, readiness, scrape);
         // The log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.0.down {
@@ -334,6 +335,7 @@ pub fn migrate(settings: &Settings) -> BoxFuture<'_, Result<i64, AppError>> {
 
 struct Entry {
     tokens: Tokens,
+    accounts: Accounts,
     admin_token: SecretString,
     origins: Origins,
     invites: Invites,
@@ -396,7 +398,7 @@ fn state(
     readiness: Readiness,
     scrape: MetricsHandle,
 ) -> HttpState {
-    let Entry { tokens, admin_token, origins, invites } = entry;
+    let Entry { tokens, accounts, admin_token, origins, invites } = entry;
     let limits = &settings.limits;
     let rate = |per_second, burst| Rate {
         per_second: NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN),
@@ -411,7 +413,7 @@ fn state(
         user: (*limits.buffered_bytes_per_user).into(),
     };
     let document_bytes = as_size(*limits.document_bytes);
-    let quota = Quota {
+    let quota = DocumentQuota {
         documents: *limits.user_documents,
         bytes: *limits.user_bytes,
         bin_retention: *limits.bin_retention,
@@ -425,6 +427,7 @@ fn state(
     ];
     HttpState {
         tokens,
+        accounts,
         access: Access::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
             .under_https(origins.own().is_secure())
             .with_sign_in(settings.auth.sign_in_url.as_deref())
@@ -450,44 +453,6 @@ fn state(
         guest_budgets: GuestBudgets::new(guest_bytes, guest_acts),
         security_log: SecurityLog::default(),
     }
-}
-
-fn work(
-    settings: &Settings,
-    state: &HttpState,
-    storage: &Storage,
-    locks: Locks,
-    metrics: Option<Metrics>,
-) -> Vec<Work> {
-    let (limiter, guest_budgets) = (state.limiter.clone(), state.guest_budgets.clone());
-    let (seats, departures) = (state.seats.clone(), state.seats.clone());
-    let (storage, bytes_max) = (storage.clone(), *settings.limits.stored_bytes);
-    let (sharing, search) = (state.sharing.clone(), Arc::new(Mutex::new(Search::default())));
-    // Drains metrics and drops idle counters, so that memory does not grow.
-    let upkeep = move || {
-        metrics.iter().for_each(Metrics::upkeep);
-        limiter.forget_the_quiet();
-        guest_budgets.forget_idle();
-        seats.forget_idle_users();
-        // Reading the alarms clears those of classes without recent events.
-        let _in_force = locks.alarms();
-        ready(())
-    };
-    vec![
-        Work::new("upkeep", UPKEEP_EVERY, upkeep),
-        Work::new("measure", MEASURE_EVERY, move || {
-            let storage = storage.clone();
-            async move { storage.measure(bytes_max).await }
-        }),
-        Work::new("purge", sharing.purge_every(), move || {
-            let sharing = sharing.clone();
-            async move { sharing.purge().await }
-        }),
-        Work::new("departures", SEARCH_EVERY, move || {
-            let (seats, search) = (departures.clone(), Arc::clone(&search));
-            async move { seats.search_departures(&mut *search.lock().await).await }
-        }),
-    ]
 }
 
 fn as_size(bytes: u32) -> usize {

@@ -7,7 +7,9 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_json::{Map, Value};
 
 use crate::app::features;
+use crate::domain::webhook::WebhookEvent;
 use crate::http;
+use crate::http::auth::scopes;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -117,6 +119,41 @@ fn every_route_is_documented_and_every_documented_route_is_there() {
     let missing: Vec<_> = documented.difference(&routed).collect();
     assert!(undocumented.is_empty(), "not in an openapi.json: {undocumented:?}");
     assert!(missing.is_empty(), "only in an openapi.json: {missing:?}");
+}
+
+/// A route without a row is closed to servers, and its operation has no scope. A row without a route opens nothing.
+#[test]
+fn g14_the_scopes_of_the_document_are_those_that_admission_demands() {
+    let document = document();
+    let scopes_of = |operation: &Value| {
+        let security = operation["security"].as_array().into_iter().flatten();
+        let scopes = security.filter_map(|it| it["serverToken"].as_array()).flatten();
+        scopes.map(|it| it.as_str().expect("a scope").to_owned()).collect::<Vec<_>>()
+    };
+    let documented: BTreeSet<_> = operations(&document)
+        .into_iter()
+        .map(|(method, path, operation)| (method, path, scopes_of(operation)))
+        .filter(|(.., scopes)| !scopes.is_empty())
+        .collect();
+    let routes = http::routes().merge(features::routes());
+    let is_routed = |method: &str, path: &str| routes.table().contains(&(method, path));
+    let demanded: BTreeSet<_> = scopes::table()
+        .filter(|(method, path, _)| is_routed(method, path))
+        .map(|(method, path, scopes)| {
+            let scopes = scopes.into_iter().map(str::to_owned).collect::<Vec<_>>();
+            (method, path.to_owned(), scopes)
+        })
+        .collect();
+    assert_eq!(documented, demanded);
+}
+
+#[test]
+fn every_webhook_is_documented() {
+    let document = document();
+    let documented: Vec<_> = document["webhooks"].as_object().expect("webhooks").keys().collect();
+    let mut kinds: Vec<_> = WebhookEvent::ALL.iter().map(|kind| kind.as_str()).collect();
+    kinds.sort_unstable();
+    assert_eq!(documented, kinds);
 }
 
 #[test]

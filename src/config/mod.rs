@@ -62,6 +62,7 @@ pub struct Settings {
     pub history: HistorySettings,
     pub auth: AuthSettings,
     pub admin: AdminSettings,
+    pub audit: AuditSettings,
     pub push: PushSettings,
     pub jobs: JobSettings,
     pub exports: ExportSettings,
@@ -175,6 +176,12 @@ pub struct AdminSettings {
     #[serde(serialize_with = "hidden", skip_serializing_if = "Option::is_none")]
     pub token: Option<SecretString>,
     pub token_file: PathBuf,
+}
+
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuditSettings {
+    pub retention: Lasting<DAY, { 3_650 * DAY }>,
 }
 
 #[derive(Clone, Deserialize, Serialize)]

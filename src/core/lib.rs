@@ -10,6 +10,7 @@ pub use galley_domain as domain;
 pub use galley_locks as locks;
 pub use galley_yjs as yjs;
 
+pub mod accounts;
 pub mod bounds;
 pub mod outbox;
 pub mod pubsub;

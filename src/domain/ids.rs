@@ -272,6 +272,38 @@ impl<'de> Deserialize<'de> for UserId {
     }
 }
 
+/// Longest id of a document in its host application, in bytes.
+pub const EXTERNAL_ID_BYTES_MAX: usize = 128;
+
+/// Names one document in the host application, and one of its owner here: 1 to 128 of
+/// `A–Z a–z 0–9 _ . : -`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct ExternalId(String);
+
+impl fmt::Display for ExternalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for ExternalId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
+        let is_id = (1..=EXTERNAL_ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(allowed);
+        is_id.then(|| Self(text.to_owned())).ok_or(InvalidId { expected: "external" })
+    }
+}
+
+impl<'de> Deserialize<'de> for ExternalId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// Names the owner of a lock: a user, a process, or any other claimant that a program names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OwnerId(Arc<str>);
@@ -357,6 +389,16 @@ mod tests {
         }
         for text in ["", "rev_short", &"a".repeat(15), &"a".repeat(65), "sug 2026 abcdefgh"] {
             assert!(text.parse::<ReviewId>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_external_id_has_a_fixed_alphabet() {
+        for text in ["a", "essay:2026.11-29_1", &"a".repeat(128)] {
+            assert_eq!(text.parse::<ExternalId>().map(|id| id.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["", "a b", "가", "a/b", "a%2Fb", &"a".repeat(129)] {
+            assert!(text.parse::<ExternalId>().is_err(), "{text}");
         }
     }
 

@@ -11,6 +11,9 @@ use chrono::TimeDelta;
 
 /// Longest name of a user, in characters: the page has no room for more beside a seat.
 pub const NAME_CHARS_MAX: usize = 80;
+/// Age up to which a revocation of a user's tokens is stored. One that is older refuses the tokens of every user
+/// from before it: a guest's token lives for thirty days, one of a host application for hours.
+pub const TOKEN_AGE_MAX: TimeDelta = TimeDelta::days(400);
 /// Longest title of a document, in characters.
 pub const TITLE_CHARS_MAX: usize = 200;
 /// Longest comment or reply, in UTF-8 bytes.

@@ -9,7 +9,7 @@ use crate::invalid;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[derive(EnumString, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "lowercase", parse_err_ty = InvalidState, parse_err_fn = invalid)]
+#[strum(serialize_all = "lowercase", parse_err_ty = InvalidRequestState, parse_err_fn = invalid)]
 pub enum RequestState {
     /// The receiver has not decided yet.
     Pending,
@@ -26,7 +26,7 @@ pub enum RequestState {
 /// The text names no state of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("a state is `pending`, `accepted`, `declined`, `withdrawn` or `expired`")]
-pub struct InvalidState;
+pub struct InvalidRequestState;
 
 impl RequestState {
     /// Every state.
@@ -49,7 +49,7 @@ mod tests {
             assert_eq!(state.as_str().parse(), Ok(*state));
         }
         for text in ["", "Pending", "open"] {
-            assert_eq!(text.parse::<RequestState>(), Err(InvalidState), "{text}");
+            assert_eq!(text.parse::<RequestState>(), Err(InvalidRequestState), "{text}");
         }
     }
 }

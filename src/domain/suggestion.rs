@@ -24,13 +24,13 @@ pub enum Refusal {
     Overlaps,
     /// The share link has as many or as long suggestions as it may have.
     Full,
-    /// It, its quote or a text is longer than it may be.
+    /// The suggestion, a quote or a text of it exceeds its limit.
     TooLong,
     /// Another user, or another share link, has a review of that id.
     NotYours,
     /// A position is not in this document.
     Position,
-    /// It has not the form of an item.
+    /// The suggestion is malformed.
     Malformed,
 }
 

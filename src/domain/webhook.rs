@@ -35,6 +35,24 @@ pub enum WebhookEvent {
     /// The receiver of a request accepted it.
     #[strum(serialize = "request.accepted")]
     RequestAccepted,
+    /// A user made a document.
+    #[strum(serialize = "document.created")]
+    DocumentCreated,
+    /// A document went to the bin, or is gone for ever.
+    #[strum(serialize = "document.deleted")]
+    DocumentDeleted,
+    /// A user became the reviewer of a share link.
+    #[strum(serialize = "link.joined")]
+    LinkJoined,
+    /// A share link has its reviewer no longer.
+    #[strum(serialize = "link.left")]
+    LinkLeft,
+    /// The history of a document got a version.
+    #[strum(serialize = "version.created")]
+    VersionCreated,
+    /// The deletion of a person is complete.
+    #[strum(serialize = "user.deleted")]
+    UserDeleted,
 }
 
 /// The text names no kind of event.
@@ -49,7 +67,7 @@ impl WebhookEvent {
     /// Whether an event of this kind may have no document, and so no order among others.
     #[must_use]
     pub const fn may_lack_document(self) -> bool {
-        matches!(self, Self::RequestAccepted)
+        matches!(self, Self::RequestAccepted | Self::UserDeleted)
     }
 
     /// The name in the settings, in JSON and in the database.
@@ -63,7 +81,7 @@ impl WebhookEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[derive(EnumString, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "lowercase", parse_err_ty = InvalidState, parse_err_fn = invalid)]
+#[strum(serialize_all = "lowercase", parse_err_ty = InvalidWebhookState, parse_err_fn = invalid)]
 pub enum WebhookState {
     /// It waits for its first or its next attempt.
     Pending,
@@ -74,7 +92,7 @@ pub enum WebhookState {
 /// The text names no state of a webhook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("a state is `pending` or `dead`")]
-pub struct InvalidState;
+pub struct InvalidWebhookState;
 
 impl WebhookState {
     /// Every state.
@@ -100,6 +118,6 @@ mod tests {
             assert_eq!(state.as_str().parse(), Ok(*state));
         }
         assert_eq!("review".parse::<WebhookEvent>(), Err(InvalidEvent));
-        assert_eq!("done".parse::<WebhookState>(), Err(InvalidState));
+        assert_eq!("done".parse::<WebhookState>(), Err(InvalidWebhookState));
     }
 }

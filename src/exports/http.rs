@@ -20,8 +20,8 @@ use crate::exports::build::{Export, Exports, Lookup};
 use crate::exports::error::ExportError;
 use crate::exports::store::{ExportKey, StoredExport};
 use crate::files::error::ImportError;
+use crate::files::import::word_text::ImportChanges;
 use crate::files::import::{self, IMPORT_BYTES_MAX, ImportFormat};
-use crate::files::word_text::ImportChanges;
 use crate::http::auth::caller::Caller;
 use crate::http::entity_tags::is_cached;
 use crate::http::error::{ApiError, Contract, Failure, Members, member};
@@ -34,6 +34,7 @@ use crate::http::routes::Routes;
 use crate::rooms::RoomError;
 use crate::seats::SeatError;
 use crate::sharing::Sharing;
+use crate::sharing::documents::DocumentDraft;
 use crate::storage::documents::Document;
 
 pub(crate) fn routes() -> Routes {
@@ -225,9 +226,8 @@ async fn import(
     storing.charge(file.text.len())?;
     caller.save_name(&sharing).await?;
     let (owner, address) = (caller.user(), network(peer.0));
-    let creating =
-        sharing.create_document(owner, address, &title, file.text, Vec::new(), Utc::now());
-    let document = creating.await?;
+    let draft = DocumentDraft { title, text: file.text, ..DocumentDraft::default() };
+    let document = sharing.create_document(owner, address, draft, Utc::now()).await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
     let body = ImportBody { document, import: file.changes };
     Ok((StatusCode::CREATED, location, Json(body)).into_response())

@@ -6,8 +6,8 @@ use crate::bounds::permits::Requester;
 use crate::exports::build::Exports;
 use crate::exports::error::ExportError;
 use crate::files::error::ImportError;
+use crate::files::import::word_text::Imported;
 use crate::files::import::{ImportFormat, read};
-use crate::files::word_text::Imported;
 use crate::rooms::RoomError;
 use crate::seats::SeatError;
 

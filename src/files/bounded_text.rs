@@ -95,7 +95,7 @@ mod tests {
         Review { anchor: Some(anchor), ..review("", None, "?") }
     }
 
-    /// N3: each edge walked back over all line feeds, 8.5 s for 500 comments behind 8 MB of them.
+    /// Each edge walked back over all line feeds, 8.5 s for 500 comments behind 8 MB of them.
     #[test]
     fn g13_the_time_of_a_text_with_comments_behind_line_feeds_is_linear() {
         const LINES: u32 = 400_000;

@@ -225,8 +225,8 @@ impl<'a> Body<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::word_text;
     use crate::render_model::tests::{model, reply, review, suggestion};
-    use crate::word_text;
     use crate::zip::tests::unpacked;
     use galley_domain::review::ReviewStatus;
 

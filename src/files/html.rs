@@ -179,7 +179,7 @@ fn write_note(output: &mut BoundedText, note: &Note, labels: &Labels) -> Result<
     if !matches!(note.location, Location::Range(_)) && !note.quote.is_empty() {
         output.push(&format!("<blockquote>{}</blockquote>", escaped(&note.quote)))?;
     }
-    // A change stands in the text, too, but a note without a word is none.
+    // The text shows a change itself, so its note repeats no words, unless the note would be empty.
     let is_shown = !note.is_change || note.body.is_empty();
     if let Some(suggestion) = note.suggestion.as_deref().filter(|_| is_shown) {
         let (label, quote) = (labels.suggested(suggestion), escaped(&note.quote));
@@ -263,7 +263,7 @@ mod tests {
         assert!(file.contains(body), "{file}");
     }
 
-    /// N2: a line of 8 MB of quotes took 48 MB, twice, before the bound of the file was tested.
+    /// A line of 8 MB of quotes took 48 MB, twice, before the bound of the file was tested.
     #[test]
     fn g13_a_long_line_takes_no_more_memory_than_the_file_may() {
         let fits = "\"".repeat(2_700_000);
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    /// N-11: the note of a deletion without a reason was empty.
+    /// The note of a deletion without a reason was empty.
     #[test]
     fn a_note_without_a_reason_shows_its_suggestion() {
         let text = "나는 글을 쓴다";

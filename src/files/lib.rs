@@ -24,21 +24,6 @@ pub mod pdf;
 pub mod pdf;
 pub mod render_model;
 pub mod text;
-#[cfg(test)]
-mod word_cases_tests;
-mod word_elements;
-mod word_equations;
-mod word_fields;
-mod word_formats;
-#[cfg(test)]
-mod word_lists_tests;
-mod word_numerals;
-mod word_parts;
-mod word_symbols;
-pub mod word_text;
-#[cfg(test)]
-mod word_text_tests;
-mod word_xml;
 mod zip;
 
 /// Bytes of an exported file: twice the largest text. The server holds one such file in memory for each

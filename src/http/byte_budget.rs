@@ -160,7 +160,7 @@ mod tests {
         assert!(budget.shares.is_empty());
     }
 
-    /// W19: 17 users held 507 of 512 MB, and only chance decided whether a further client was served.
+    /// 17 users held 507 of 512 MB, and only chance decided whether a further client was served.
     #[test]
     fn g17_shares_shrink_as_the_budget_fills_and_a_new_payer_is_served() {
         let budget = ByteBudget::new(LIMITS);

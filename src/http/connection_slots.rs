@@ -30,13 +30,13 @@ pub struct ConnectionLimits {
 }
 
 #[derive(Clone)]
-pub(crate) struct Slots {
+pub(crate) struct ConnectionSlots {
     limits: ConnectionLimits,
     shares: Shares<IpAddr>,
     refusals: Arc<Mutex<Refusals>>,
 }
 
-pub(crate) type Slot = Share<IpAddr>;
+pub(crate) type ConnectionSlot = Share<IpAddr>;
 
 #[derive(Default)]
 struct Refusals {
@@ -45,13 +45,13 @@ struct Refusals {
     closed: u64,
 }
 
-impl Slots {
+impl ConnectionSlots {
     pub(crate) fn new(limits: ConnectionLimits) -> Self {
         Self { limits, shares: Shares::default(), refusals: Arc::default() }
     }
 
     /// Takes a slot, counted for the address if there is one. `None`: all slots are taken.
-    pub(crate) fn take(&self, address: Option<IpAddr>) -> Option<Slot> {
+    pub(crate) fn take(&self, address: Option<IpAddr>) -> Option<ConnectionSlot> {
         let address = address.map(network);
         let admit = |all, own| {
             let free = self.limits.all.saturating_sub(all);
@@ -93,7 +93,7 @@ mod tests {
 
     #[tokio::test]
     async fn g17_an_address_takes_its_slots_and_leaves_the_others() {
-        let slots = Slots::new(ConnectionLimits { all: 5, address: 3 });
+        let slots = ConnectionSlots::new(ConnectionLimits { all: 5, address: 3 });
         let at = |last| Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
         let mut held: Vec<_> = (0..9).filter_map(|_| slots.take(at(1))).collect();
         assert_eq!(held.len(), 3);
@@ -105,10 +105,10 @@ mod tests {
         assert!(slots.shares.is_empty());
     }
 
-    /// N7: four addresses with a quarter each left no connection to others.
+    /// Four addresses with a quarter each left no connection to others.
     #[tokio::test]
     async fn g17_the_share_of_an_address_shrinks_and_a_new_address_connects() {
-        let slots = Slots::new(ConnectionLimits { all: 20_000, address: 5_000 });
+        let slots = ConnectionSlots::new(ConnectionLimits { all: 20_000, address: 5_000 });
         let at = |last| Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
         let mut held = Vec::new();
         let mut fill = |last| {

@@ -1,7 +1,7 @@
 //! `/api/documents`: the caller's own documents, and their bin.
 
 use axum::extract::State;
-use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -9,10 +9,11 @@ use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::permits::Requester;
-use crate::domain::ids::DocumentId;
+use crate::domain::ids::{DocumentId, ExternalId};
 use crate::domain::section::NewSection;
 use crate::domain::text::count_characters;
 use crate::http::auth::caller::Caller;
+use crate::http::entity_tags::{mark_of, tag};
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Path, Query};
 use crate::http::guest_budgets::Storing;
@@ -24,6 +25,7 @@ use crate::reviews::Reviews;
 use crate::rooms::RoomError;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
+use crate::sharing::documents::DocumentDraft;
 use crate::storage::documents::Document;
 
 const ROWS_DEFAULT: u32 = 50;
@@ -32,6 +34,7 @@ const ROWS_MAX: u32 = 100;
 pub(crate) fn routes() -> Routes {
     Routes::default()
         .post_text("/api/documents", create)
+        .put_text("/api/documents/by-external-id/{external_id}", find_or_create)
         .get("/api/documents", list)
         .get("/api/documents/{id}", show)
         .patch("/api/documents/{id}", rename)
@@ -76,6 +79,21 @@ struct NewDocumentBody {
     text: String,
     #[serde(default)]
     sections: Vec<SectionBody>,
+    external_id: Option<String>,
+}
+
+impl NewDocumentBody {
+    fn draft(self) -> Result<DocumentDraft, ApiError> {
+        let Self { title, text, sections, external_id } = self;
+        let sections = sections.into_iter().map(NewSection::from).collect();
+        let external_id = external_id.as_deref().map(external_id_of).transpose()?;
+        Ok(DocumentDraft { title, text, sections, external_id })
+    }
+}
+
+fn external_id_of(text: &str) -> Result<ExternalId, ApiError> {
+    let form = "external_id: 1 to 128 characters of A-Z a-z 0-9 _ . : -";
+    text.parse().map_err(|_invalid| ApiError::Invalid(form.to_owned()))
 }
 
 #[derive(Deserialize)]
@@ -104,12 +122,41 @@ async fn create(
     storing.charge(new.text.len())?;
     caller.save_name(&sharing).await?;
     let (owner, address) = (caller.user(), network(peer.0));
-    let sections = new.sections.into_iter().map(NewSection::from).collect();
-    let creating =
-        sharing.create_document(owner, address, &new.title, new.text, sections, Utc::now());
-    let document = creating.await?;
+    let document = sharing.create_document(owner, address, new.draft()?, Utc::now()).await?;
+    Ok(created(document))
+}
+
+fn created(document: Document) -> Response {
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
-    Ok((StatusCode::CREATED, location, Json(document)).into_response())
+    (StatusCode::CREATED, location, Json(document)).into_response()
+}
+
+/// `PUT /api/documents/by-external-id/{external_id}`
+async fn find_or_create(
+    (State(sharing), State(seats)): (State<Sharing>, State<SeatService>),
+    storing: Storing,
+    peer: Option<Extension<Peer>>,
+    caller: Caller,
+    Path(external_id): Path<String>,
+    JsonBody(new): JsonBody<NewDocumentBody>,
+) -> Result<Response, ApiError> {
+    let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
+    let external_id = external_id_of(&external_id)?;
+    let draft = new.draft()?;
+    if draft.external_id.as_ref().is_some_and(|other| *other != external_id) {
+        let fault = "external_id: the body has another one than the address";
+        return Err(ApiError::Invalid(fault.to_owned()));
+    }
+    storing.charge(draft.text.len())?;
+    caller.save_name(&sharing).await?;
+    let (owner, address) = (caller.user(), network(peer.0));
+    let finding = sharing.find_or_create_document(owner, address, external_id, draft, Utc::now());
+    let (mut document, is_new) = finding.await?;
+    if is_new {
+        return Ok(created(document));
+    }
+    count_now(&mut document, &seats, &caller.requester()).await?;
+    Ok(Json(document).into_response())
 }
 
 /// `GET /api/documents`
@@ -228,7 +275,10 @@ async fn text(
     sharing.may_read(&caller.user().id, id).await?;
     let plain = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
     match view {
-        None => Ok((plain, seats.text(id, &caller.requester()).await?).into_response()),
+        None => {
+            let text = seats.text(id, &caller.requester()).await?;
+            Ok((plain, [(ETAG, tag(&mark_of(&text)))], text).into_response())
+        }
         Some(TextView::Accepted) => {
             let (text, left) = reviews.accepted_text(id, &caller.requester()).await?;
             Ok((plain, [(LEFT, HeaderValue::from(left))], text).into_response())

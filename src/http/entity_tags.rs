@@ -3,8 +3,11 @@
 //! A proxy that compresses a response adds an ending to its tag: Apache makes `"1-gzip"` of `"1"`. The client
 //! returns that one, and no tag of this server has such an ending.
 
-use axum::http::HeaderMap;
-use axum::http::header::IF_NONE_MATCH;
+use std::fmt::Write as _;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue};
 
 const CODINGS: [&str; 5] = ["gzip", "br", "zstd", "deflate", "gz"];
 
@@ -14,6 +17,31 @@ pub(crate) fn is_cached(request_headers: &HeaderMap, tag: &str) -> bool {
     let mut tags = lists.flat_map(|list| list.split(',').map(str::trim));
     let opaque = |tag: &str| text_of(tag.trim_start_matches("W/")).map(str::to_owned);
     tags.any(|cached| cached == "*" || opaque(cached).is_some_and(|it| Some(it) == opaque(tag)))
+}
+
+/// The texts of the tags of which the present state must have one. `None`: the change takes any state. A tag of
+/// another form, such as a weak one, matches no state.
+pub(crate) fn required(request_headers: &HeaderMap) -> Option<Vec<String>> {
+    let mut lists = request_headers.get_all(IF_MATCH).iter().peekable();
+    lists.peek()?;
+    let lists = lists.map(|list| list.to_str().unwrap_or_default());
+    let tags: Vec<_> = lists.flat_map(|list| list.split(',').map(str::trim)).collect();
+    let is_any = tags.contains(&"*");
+    (!is_any).then(|| tags.into_iter().filter_map(text_of).map(str::to_owned).collect())
+}
+
+/// The tag of a text of a document, without its quotes: equal for equal texts.
+pub(crate) fn mark_of(text: &str) -> String {
+    let hash = digest(&SHA256, text.as_bytes());
+    hash.as_ref().iter().take(16).fold(String::new(), |mut mark, byte| {
+        let _infallible = write!(mark, "{byte:02x}");
+        mark
+    })
+}
+
+pub(crate) fn tag(mark: &str) -> HeaderValue {
+    HeaderValue::try_from(format!("\"{mark}\""))
+        .unwrap_or_else(|_| HeaderValue::from_static("\"\""))
 }
 
 /// The text of a strong tag, without the ending of a proxy. `None`: it is no strong tag.

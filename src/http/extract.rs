@@ -27,6 +27,9 @@ pub(crate) struct BodyMax(pub(crate) usize);
 /// A body that is a JSON object. Its rejection is a problem document.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
+/// A text: the body itself as `text/plain`, or `{"text"}`.
+pub(crate) struct TextBody(pub(crate) String);
+
 pub(crate) struct RawBody<const MAX: usize>(pub(crate) Result<Bytes, ApiError>);
 
 #[derive(FromRequestParts)]
@@ -43,14 +46,40 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
-        let by_route = parts.extensions.get::<BodyLimit>().map_or(usize::MAX, |limit| limit.0);
-        let by_server = parts.extensions.get::<BodyMax>().map_or(usize::MAX, |limit| limit.0);
-        let body = read(&parts, body, by_route.min(by_server)).await?;
+        let body = read(&parts, body, body_limit(&parts)).await?;
         let request = Request::from_parts(parts, Body::from(body));
         let read = <axum::Json<_> as FromRequest<S>>::from_request(request, state).await?;
         let axum::Json(Object(body)) = read;
         Ok(Self(body))
     }
+}
+
+impl<S: Send + Sync> FromRequest<S> for TextBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        #[derive(serde::Deserialize)]
+        struct InObject {
+            text: String,
+        }
+        let media_type = request.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let is_plain = media_type.is_some_and(|it| it.trim_start().starts_with("text/plain"));
+        if !is_plain {
+            let reading = <JsonBody<InObject> as FromRequest<S>>::from_request(request, state);
+            let JsonBody(InObject { text }) = reading.await?;
+            return Ok(Self(text));
+        }
+        let (parts, body) = request.into_parts();
+        let bytes = read(&parts, body, body_limit(&parts)).await?;
+        let text = String::from_utf8(bytes.into());
+        text.map(Self).map_err(|_error| ApiError::Malformed("the body is no UTF-8".to_owned()))
+    }
+}
+
+fn body_limit(parts: &Parts) -> usize {
+    let by_route = parts.extensions.get::<BodyLimit>().map_or(usize::MAX, |limit| limit.0);
+    let by_server = parts.extensions.get::<BodyMax>().map_or(usize::MAX, |limit| limit.0);
+    by_route.min(by_server)
 }
 
 impl<S: Send + Sync, const MAX: usize> FromRequest<S> for RawBody<MAX> {
@@ -185,7 +214,7 @@ mod tests {
         read(&parts, body, 100_000).await
     }
 
-    /// N4: a buffer grew by doubling, and its charge was the length of the bytes in it.
+    /// A buffer grew by doubling, and its charge was the length of the bytes in it.
     #[tokio::test]
     async fn g17_a_body_is_charged_for_its_whole_buffer() {
         let whole = read_frames(Some("70000")).await.expect("room");

@@ -17,8 +17,7 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::bounds::allowances::{Allowance, Allowances};
-use crate::bounds::store_budget::StoreBudget;
+use crate::bounds::allowances::{Allowance, Allowances, Bucket};
 use crate::http::auth::credential::Credential;
 use crate::http::auth::tokens::Identity;
 use crate::http::error::{ApiError, Contract, Failure};
@@ -33,8 +32,7 @@ pub const HANDLES: &str = "limits.guest_handles_per_address";
 pub struct GuestBudgets(Arc<Inner>);
 
 struct Inner {
-    per_hour: NonZeroU32,
-    budgets: Mutex<HashMap<IpAddr, StoreBudget>>,
+    stored: Arc<Allowances>,
     /// By setting. A missing one has no limit.
     acts: HashMap<&'static str, Arc<Allowances>>,
 }
@@ -47,25 +45,19 @@ impl GuestBudgets {
         let per_day = |most| Allowances::per(Duration::from_hours(24), most);
         let act = |(key, most)| Some((key, NonZeroU32::new(most).map(per_day)?));
         let acts = acts.into_iter().filter_map(act).collect();
-        Self(Arc::new(Inner { per_hour, budgets: Mutex::default(), acts }))
+        let stored = Allowances::per(Duration::from_hours(1), per_hour);
+        Self(Arc::new(Inner { stored, acts }))
     }
 
     /// The budget that a user's stored bytes draw on. `None`: the user is no guest.
-    pub(crate) fn budget_of(&self, identity: &Identity, peer: Peer) -> Option<StoreBudget> {
-        if !identity.is_guest() {
-            return None;
-        }
-        let Inner { per_hour, budgets, .. } = &*self.0;
-        let mut budgets = budgets.lock().unwrap_or_else(PoisonError::into_inner);
-        let budget = budgets.entry(network(peer.0));
-        Some(budget.or_insert_with(|| StoreBudget::new(*per_hour)).clone())
+    pub(crate) fn budget_of(&self, identity: &Identity, peer: Peer) -> Option<Bucket> {
+        identity.is_guest().then(|| self.0.stored.bucket(network(peer.0)))
     }
 
     /// Removes the budgets that are full again and that no session uses. The upkeep task calls it.
     pub fn forget_idle(&self) {
-        let mut budgets = self.0.budgets.lock().unwrap_or_else(PoisonError::into_inner);
-        budgets.retain(|_, budget| !budget.is_idle());
-        self.0.acts.values().for_each(|acts| acts.forget_the_quiet(Instant::now()));
+        let all = self.0.acts.values().chain([&self.0.stored]);
+        all.for_each(|budgets| budgets.forget_the_quiet(Instant::now()));
     }
 }
 
@@ -89,7 +81,7 @@ impl Failure for GuestLimit {
 
 /// The bytes that a request has charged to a store budget.
 #[derive(Clone, Default)]
-struct Charged(Arc<Mutex<Option<(StoreBudget, usize)>>>);
+struct Charged(Arc<Mutex<Option<(Bucket, usize)>>>);
 
 /// Releases the bytes of a refused request, which has stored nothing: a client that another limit delays
 /// does not spend this one by its tries.
@@ -106,7 +98,7 @@ pub(crate) async fn release_refused(mut request: Request, next: Next) -> Respons
 
 /// The extraction rejects a request whose `Content-Length` exceeds the budget, before the handler reads
 /// the body.
-pub(crate) struct Storing(Option<(StoreBudget, GuestBudgets, IpAddr)>, Charged);
+pub(crate) struct Storing(Option<(Bucket, GuestBudgets, IpAddr)>, Charged);
 
 impl Storing {
     /// Charges a document or a review to the address of its guest.

@@ -59,6 +59,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowCredentials, CorsLayer};
 use tower_http::timeout::TimeoutLayer;
 
+use crate::accounts::Accounts;
 use crate::domain::review::Decision;
 use crate::http::access::Access;
 use crate::http::auth::caller::Checks;
@@ -88,6 +89,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 #[derive(Clone, FromRef)]
 pub struct HttpState {
     pub tokens: Tokens,
+    pub accounts: Accounts,
     pub access: Access,
     pub limiter: Limiter,
     /// Bytes that the server holds in memory for clients.
@@ -115,6 +117,8 @@ fn router(state: HttpState, features: Routes, body_bytes: usize) -> Router {
         limiter: state.limiter.clone(),
         origins: state.origins.clone(),
         log: state.security_log.clone(),
+        accounts: state.accounts.clone(),
+        seats: state.seats.clone(),
     };
     let by_address = from_fn_with_state(state.limiter.clone(), limit::by_address);
     let guarded = guarded()
@@ -157,10 +161,10 @@ fn guarded() -> Routes {
     Routes::default()
         .get("/api/auth", auth::guest::entry)
         .post("/api/auth/guest", auth::guest::enter)
-        .post("/api/auth/leave", auth::guest::leave)
         .post(SESSION, auth::session::exchange)
         .get("/api/me", auth::guest::me)
         .patch("/api/me", auth::guest::change)
+        .merge(auth::sign_outs::routes())
         .merge(documents::routes())
         .merge(sections::routes())
         .merge(links::routes())

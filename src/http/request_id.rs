@@ -43,7 +43,7 @@ impl RequestNames {
         Self(Arc::new(Inner { id, trace }))
     }
 
-    /// Those that the service put into the request.
+    /// The ids that the service put into the request.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         extensions.get().cloned().unwrap_or_else(|| Self::read(&Request::default()))
     }
@@ -52,7 +52,7 @@ impl RequestNames {
         self.0.trace.clone()
     }
 
-    fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         self.0.id.to_str().unwrap_or_default()
     }
 

@@ -1,7 +1,7 @@
 //! Reviews over HTTP: `/api/share-links/{id}/reviews`.
 
 use axum::extract::State;
-use axum::http::header::{ETAG, IF_MATCH, LOCATION};
+use axum::http::header::{ETAG, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -12,7 +12,7 @@ use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::limits::{REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX};
 use crate::domain::review::{Decision, Review, ReviewKind, ReviewStatus};
 use crate::http::auth::caller::Caller;
-use crate::http::entity_tags::text_of;
+use crate::http::entity_tags::{required, tag};
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
 use crate::http::guest_budgets::Storing;
@@ -168,19 +168,8 @@ pub(crate) async fn decide(
 /// One tag of a list suffices (RFC 9110 §13.1.1). Versions only rise, so only the highest tag of a list
 /// can be the current version.
 pub(crate) fn expected_version(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
-    let mut tags = headers.get_all(IF_MATCH).iter().peekable();
-    if tags.peek().is_none() {
-        return Ok(None);
-    }
-    let tags = tags.flat_map(|tags| tags.to_str().unwrap_or_default().split(',').map(str::trim));
-    let mut highest = None;
-    for tag in tags {
-        if tag == "*" {
-            return Ok(None);
-        }
-        // A tag of another form, such as a weak one, matches no version.
-        highest = highest.max(text_of(tag).and_then(|version| version.parse().ok()));
-    }
+    let Some(tags) = required(headers) else { return Ok(None) };
+    let highest = tags.iter().filter_map(|version| version.parse().ok()).max();
     highest.map(Some).ok_or(ApiError::UnknownTag)
 }
 
@@ -193,8 +182,7 @@ pub(crate) fn etag(review: &Review) -> HeaderValue {
 }
 
 pub(crate) fn version_tag(version: i64) -> HeaderValue {
-    HeaderValue::try_from(format!("\"{version}\""))
-        .unwrap_or_else(|_| HeaderValue::from_static("\"0\""))
+    tag(&version.to_string())
 }
 
 /// A field that must be present: an object or `null`.
@@ -211,6 +199,8 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<S
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::IF_MATCH;
+
     use super::*;
 
     #[test]

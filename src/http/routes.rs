@@ -39,7 +39,7 @@ impl<H: Handler<T, HttpState>, T: 'static> Handler<T, HttpState> for ToItsEnd<H>
 
     fn call(self, request: Request, state: HttpState) -> Self::Future {
         let seats = state.seats.clone();
-        // One type of task for all handlers.
+        // Boxed: the compiler makes the code of the task once, and not for each handler.
         let handled: BoxFuture<'static, Response> = self.0.call(request, state).boxed();
         async move { seats.complete(handled).await }.boxed()
     }
@@ -79,6 +79,8 @@ methods! {
     patch_review = PATCH "patch" REVIEW;
     patch = PATCH "patch" SMALL;
     put = PUT "put" SMALL;
+    /// `PUT path`, with a body that contains a whole text.
+    put_text = PUT "put" TEXT;
     put_review = PUT "put" REVIEW;
     delete = DELETE "delete" SMALL;
 }

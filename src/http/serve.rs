@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::http::connection_slots::{ConnectionLimits, Slot, Slots};
+use crate::http::connection_slots::{ConnectionLimits, ConnectionSlot, ConnectionSlots};
 use crate::http::peer::Peer;
 use crate::http::service::HttpService;
 use crate::http::ws::inbound::FrameHeads;
@@ -75,7 +75,7 @@ pub async fn run(
     tasks: TaskTracker,
     stop: CancellationToken,
 ) {
-    let slots = Slots::new(connections);
+    let slots = ConnectionSlots::new(connections);
     let answering = TaskTracker::new();
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         let (stream, peer) = match accepted {
@@ -152,12 +152,12 @@ struct Socket {
     frames: FrameHeads,
     /// Bytes that were read and not yet passed to hyper.
     rest: Vec<u8>,
-    _slot: Slot,
+    _slot: ConnectionSlot,
     _task: TaskTrackerToken,
 }
 
 impl Socket {
-    fn new(stream: TcpStream, slot: Slot, task: TaskTrackerToken) -> Self {
+    fn new(stream: TcpStream, slot: ConnectionSlot, task: TaskTrackerToken) -> Self {
         metrics::gauge!("galley_connections").increment(1.0);
         let (pace, frames) = (ReadThrottle::new(READING), FrameHeads::new(Arc::default()));
         Self { stream, stalled: None, pace, frames, rest: Vec::new(), _slot: slot, _task: task }
@@ -258,7 +258,7 @@ impl AsyncRead for Socket {
                 return Poll::Ready(Ok(()));
             }
             let (came, taken) = ready!(self.poll_frames(context, buffer))?;
-            // Zero bytes passed on would mean the end of the connection.
+            // The reader takes zero bytes as the end of the connection.
             if taken != 0 || came == 0 {
                 return Poll::Ready(Ok(()));
             }

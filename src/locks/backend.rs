@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use crate::memory::Memory;
 use crate::name::LockName;
 use crate::redis::Remote;
-use crate::redis::error::CallError;
-use crate::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
-use crate::types::{Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round};
-use galley_domain::seat::Seat;
+use crate::types::{
+    CallError, Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round,
+};
+use crate::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
 
 #[derive(Clone, Debug)]
 pub(super) enum Backend {
@@ -128,13 +128,6 @@ impl Backend {
         match self {
             Self::Memory(memory) => Ok(memory.held()),
             Self::Redis(remote) => remote.held().await,
-        }
-    }
-
-    pub(super) async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
-        match self {
-            Self::Memory(memory) => Ok(memory.seats()),
-            Self::Redis(remote) => remote.seats().await,
         }
     }
 

@@ -13,13 +13,14 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! use std::time::Duration;
-//! use galley_locks::{Lease, LockError, LockName, Locks, AcquireOptions};
+//! use galley_locks::{AcquireOptions, Lease, LockError, LockName, Locks, Policy, WaitPolicy};
 //!
 //! let locks = Locks::connect("memory:").await?;
 //! let name = LockName::named("export:doc_1");
 //! let options = AcquireOptions::new(Lease::Renewed(Duration::from_secs(12)));
 //! let guard = locks.try_lock(&name, &options).await?;
-//! match locks.lock(&name, &options.waiting(Duration::from_millis(20))).await {
+//! let [slice, total] = [10, 20].map(Duration::from_millis);
+//! match locks.lock(&name, &options.with(Policy::Queue(WaitPolicy { slice, total }))).await {
 //!     Err(LockError::WaitTimeout(Some(queued))) => assert_eq!(queued.position, 1),
 //!     other => panic!("{other:?}"),
 //! }
@@ -108,6 +109,7 @@ mod redis;
 pub mod redis_client;
 mod renewal;
 mod types;
+mod wait_queue;
 
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -120,7 +122,6 @@ use tokio_util::task::TaskTracker;
 use crate::alarms::Alarms;
 pub use crate::alarms::{Alarm, AlarmKind};
 use crate::backend::Backend;
-use crate::client::acquire::process_owner;
 use crate::client::estimates::Estimates;
 pub use crate::client::guard::{Guard, Guards};
 use crate::client::options::estimated;
@@ -164,8 +165,6 @@ struct Inner {
     backend: Backend,
     /// The name under which Redis notifies this process of hand-overs.
     server: NodeId,
-    /// The owner of claims that name none: the process.
-    owner: Owner,
     renewal: Arc<RenewalActor>,
     /// Completed when the renewal actor runs, which the first registered lock starts.
     renewal_start: Once,
@@ -225,7 +224,6 @@ impl Locks {
         Self(Arc::new(Inner {
             backend,
             server,
-            owner: process_owner(server),
             renewal: Arc::default(),
             renewal_start: Once::new(),
             stopped_renewing: CancellationToken::new(),

@@ -25,6 +25,8 @@ use galley_domain::seat::{Role, Seat};
 const SEAT: &str = "share-link:lock:";
 const SEAT_KEYS: &str = "share-link:";
 const NAMED: &str = "lock:";
+/// Matches [`SEAT`] and [`NAMED`], companion keys of named locks, and foreign keys.
+pub(super) const SCAN_PATTERN: &str = "*lock:*";
 /// Prefixes that the name of a lock must not have: companion keys and channels use them.
 const RESERVED: [&str; 6] = ["grant:", "line:", "due:", "waiting:", "release:", "check:"];
 
@@ -160,15 +162,6 @@ impl LockName {
         };
         let is_named = name.0.strip_prefix(NAMED).is_some_and(|rest| !is_reserved(rest));
         (is_named || name.as_seat().is_some()).then_some(name)
-    }
-
-    pub(super) fn seat_pattern() -> String {
-        format!("{SEAT}*")
-    }
-
-    /// The scan pattern for all other locks; it also matches their companion keys.
-    pub(super) fn named_pattern() -> String {
-        format!("{NAMED}*")
     }
 }
 

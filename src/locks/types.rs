@@ -234,3 +234,32 @@ pub enum LocksError {
     #[error("locks are not supported: {0}")]
     Unsupported(String),
 }
+
+/// Why a call has no result, and whether the backend executed it.
+#[derive(Clone, Debug)]
+pub(crate) enum CallError {
+    Unsent(LocksError),
+    /// The backend may have executed the call, or may still execute it.
+    Unknown(LocksError),
+    /// The backend refused the call.
+    Refused(LocksError),
+}
+
+impl From<CallError> for LocksError {
+    fn from(fault: CallError) -> Self {
+        match fault {
+            CallError::Unsent(error) | CallError::Unknown(error) | CallError::Refused(error) => {
+                error
+            }
+        }
+    }
+}
+
+pub(crate) fn spent() -> LocksError {
+    let why = "the value of this claim is already released: claim with a new one";
+    LocksError::Unavailable(why.to_owned())
+}
+
+pub(crate) fn unexpected() -> LocksError {
+    LocksError::Unavailable("unexpected reply of Redis".to_owned())
+}

@@ -39,7 +39,7 @@ use tokio_util::task::TaskTracker;
 use crate::outgoing::address::is_public;
 use crate::outgoing::destination::{Destination, Scope};
 use crate::outgoing::exchange::exchange;
-use crate::outgoing::slots::{Slot, Slots};
+use crate::outgoing::slots::{HostSlot, HostSlots};
 
 /// Requests to one host at once: a slow host leaves most connections to others.
 pub const OUTGOING_PER_HOST_MAX: usize = 16;
@@ -96,7 +96,7 @@ impl Reply {
 pub struct Outgoing(Arc<Inner>);
 
 struct Inner {
-    slots: Slots,
+    slots: HostSlots,
     /// Look-ups of hosts that work, and of all others: names without an answer delay no push service.
     lookups: [Arc<Semaphore>; 2],
     tls: OnceCell<TlsConnector>,
@@ -120,7 +120,7 @@ impl Outgoing {
 
     fn with(time_limit: Duration, tls: OnceCell<TlsConnector>) -> Self {
         let lookups = [(); 2].map(|()| Arc::new(Semaphore::new(OUTGOING_LOOKUPS_MAX)));
-        let (slots, tasks) = (Slots::new(), TaskTracker::new());
+        let (slots, tasks) = (HostSlots::new(), TaskTracker::new());
         Self(Arc::new(Inner { slots, lookups, tls, time_limit, tasks }))
     }
 
@@ -191,7 +191,7 @@ impl Outgoing {
         sent
     }
 
-    fn lookups(&self, slot: &Slot) -> &Arc<Semaphore> {
+    fn lookups(&self, slot: &HostSlot) -> &Arc<Semaphore> {
         let [proven, others] = &self.0.lookups;
         if slot.is_proven() { proven } else { others }
     }

@@ -27,7 +27,7 @@ const PROVEN_HOSTS_MAX: usize = 256;
 pub(super) struct Full;
 
 #[derive(Clone)]
-pub(super) struct Slots(Arc<Inner>);
+pub(super) struct HostSlots(Arc<Inner>);
 
 struct Inner {
     all: Arc<Semaphore>,
@@ -44,7 +44,7 @@ struct Host {
     used_at: Instant,
 }
 
-pub(super) struct Slot {
+pub(super) struct HostSlot {
     entry: Entry,
     is_proven: bool,
     _permits: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>, OwnedSemaphorePermit),
@@ -52,11 +52,11 @@ pub(super) struct Slot {
 
 /// Counts a request of a host, from the wait on.
 struct Entry {
-    slots: Slots,
+    slots: HostSlots,
     host: String,
 }
 
-impl Slots {
+impl HostSlots {
     pub(super) fn new() -> Self {
         Self(Arc::new(Inner {
             all: Arc::new(Semaphore::new(OUTGOING_MAX)),
@@ -70,7 +70,7 @@ impl Slots {
     /// # Cancel safety
     ///
     /// Cancel safe: a dropped future leaves the queue.
-    pub(super) async fn take(&self, host: &str) -> Result<Slot, Full> {
+    pub(super) async fn take(&self, host: &str) -> Result<HostSlot, Full> {
         let (entry, own, is_proven) = self.enter(host)?;
         let own = own.acquire_owned().await.map_err(|_closed| Full)?;
         let unproven = if is_proven {
@@ -79,7 +79,7 @@ impl Slots {
             Some(Arc::clone(&self.0.unproven).acquire_owned().await.map_err(|_closed| Full)?)
         };
         let all = Arc::clone(&self.0.all).acquire_owned().await.map_err(|_closed| Full)?;
-        Ok(Slot { entry, is_proven, _permits: (own, unproven, all) })
+        Ok(HostSlot { entry, is_proven, _permits: (own, unproven, all) })
     }
 
     fn enter(&self, host: &str) -> Result<(Entry, Arc<Semaphore>, bool), Full> {
@@ -109,7 +109,7 @@ impl Slots {
     }
 }
 
-impl Slot {
+impl HostSlot {
     /// Whether the last request of the host had succeeded when this one got its slot.
     pub(super) fn is_proven(&self) -> bool {
         self.is_proven
@@ -156,13 +156,13 @@ mod tests {
 
     use super::*;
 
-    fn now(slots: &Slots, host: &str) -> Option<Slot> {
+    fn now(slots: &HostSlots, host: &str) -> Option<HostSlot> {
         slots.take(host).now_or_never().and_then(Result::ok)
     }
 
     #[test]
     fn g17_hosts_that_do_not_work_leave_half_of_the_slots() {
-        let slots = Slots::new();
+        let slots = HostSlots::new();
         let service = now(&slots, "push.example").expect("a slot");
         service.prove(true);
         drop(service);
@@ -178,7 +178,7 @@ mod tests {
     /// Goal: hosts that succeed once each leave the place of a service in use.
     #[tokio::test(start_paused = true)]
     async fn g17_many_proven_hosts_displace_no_service_in_use() {
-        let slots = Slots::new();
+        let slots = HostSlots::new();
         let succeed = async |host: &str| {
             now(&slots, host).expect("a slot").prove(true);
             advance(Duration::from_millis(1)).await;
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn g13_one_host_has_a_bound_of_its_own_and_the_queue_has_one() {
-        let slots = Slots::new();
+        let slots = HostSlots::new();
         let held: Vec<_> = (0..OUTGOING_MAX).map_while(|_| now(&slots, "a.example")).collect();
         assert_eq!(held.len(), OUTGOING_PER_HOST_MAX);
         assert!(now(&slots, "b.example").is_some());

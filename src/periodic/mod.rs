@@ -92,7 +92,7 @@ pub struct JobReport {
     pub last_runs: Vec<JobRun>,
     /// The next tick, by the clock of this server.
     pub next_at: DateTime<Utc>,
-    /// Of a run of any job: the locks estimate by class.
+    /// The estimated time of a run, of any job: the locks estimate by class.
     pub estimate_ms: u64,
 }
 

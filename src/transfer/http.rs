@@ -8,6 +8,7 @@ use axum::{Extension, Json};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::Accounts;
 use crate::http::access::Access;
 use crate::http::auth::caller::Caller;
 use crate::http::auth::guest::{takes_guest, welcome};
@@ -67,6 +68,7 @@ where
 async fn create(
     State(access): State<Access>,
     State(origins): State<Origins>,
+    State(accounts): State<Accounts>,
     Extension(transfers): Extension<Transfers>,
     caller: Caller,
 ) -> Result<(StatusCode, Json<TransferBody>), ApiError> {
@@ -77,6 +79,7 @@ async fn create(
         return Err(ApiError::GuestsOff);
     }
     let transfer = transfers.create(caller.user(), Utc::now()).await?;
+    caller.confirm(&accounts).await?;
     let code = transfer.code.to_string();
     let url = format!("{}/#move={code}", origins.page());
     Ok((StatusCode::CREATED, Json(TransferBody { code, url, expires_at: transfer.expires_at })))

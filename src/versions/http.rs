@@ -3,20 +3,25 @@
 //! Only the owner names a version. Restoring one requires the writer's seat.
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::LOCATION;
+use axum::http::header::{ETAG, LOCATION};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{DocumentId, VersionId};
+use crate::domain::text::count_characters;
 use crate::http::auth::caller::Caller;
+use crate::http::entity_tags::{mark_of, required, tag};
 use crate::http::error::services::DOCUMENT_TOO_LARGE;
-use crate::http::error::{ApiError, Contract, Failure};
-use crate::http::extract::{JsonBody, Limit, Path, Query};
+use crate::http::error::{ApiError, Contract, Failure, PRECONDITION_FAILED};
+use crate::http::extract::{JsonBody, Limit, Path, Query, TextBody};
+use crate::http::guest_budgets::Storing;
 use crate::http::routes::Routes;
 use crate::sharing::{Sharing, SharingError};
+use crate::storage::documents::Document;
 use crate::storage::versions::Version;
+use crate::versions::replace::Precondition;
 use crate::versions::restore::Restored;
 use crate::versions::{Against, Difference, VersionError, Versions};
 
@@ -31,6 +36,7 @@ pub(crate) fn routes() -> Routes {
         .get("/api/documents/{id}/versions/{vid}", show)
         .get("/api/documents/{id}/versions/{vid}/diff", diff)
         .post("/api/documents/{id}/versions/{vid}/restore", restore)
+        .put_text("/api/documents/{id}/text", replace)
 }
 
 type VersionPath = (DocumentId, VersionId);
@@ -62,6 +68,12 @@ struct LabelBody {
 #[derive(Deserialize)]
 struct DiffQuery {
     against: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ReplaceQuery {
+    #[serde(default)]
+    while_open: bool,
 }
 
 /// `GET …/versions`
@@ -146,6 +158,27 @@ async fn restore(
     }
 }
 
+/// `PUT /api/documents/{id}/text`
+async fn replace(
+    (State(sharing), Extension(versions)): (State<Sharing>, Extension<Versions>),
+    storing: Storing,
+    caller: Caller,
+    Path(document): Path<DocumentId>,
+    Query(ReplaceQuery { while_open }): Query<ReplaceQuery>,
+    headers: HeaderMap,
+    TextBody(text): TextBody,
+) -> Result<Response, ApiError> {
+    let user = caller.user();
+    sharing.document(&user.id, document).await?;
+    storing.charge(text.len())?;
+    let precondition = Precondition { marks: required(&headers), while_open };
+    let requester = caller.requester();
+    let text = versions.replace(user, &requester, document, text, &precondition).await?;
+    let characters = count_characters(&text);
+    let document = Document { characters, ..sharing.document(&user.id, document).await? };
+    Ok(([(ETAG, tag(&mark_of(&text)))], Json(document)).into_response())
+}
+
 fn made(version: Version) -> Response {
     let path = format!("/api/documents/{}/versions/{}", version.document, version.id);
     (StatusCode::CREATED, [(LOCATION, path)], Json(version)).into_response()
@@ -156,6 +189,8 @@ impl Failure for VersionError {
         use StatusCode as Is;
         match self {
             Self::NotFound(_) => (Is::NOT_FOUND, "not-found", "Not found"),
+            Self::SeatHeld => (Is::CONFLICT, "seat-held", "The writer's seat is held"),
+            Self::Changed => PRECONDITION_FAILED,
             Self::SeatNotHeld => (Is::FORBIDDEN, "seat-not-held", "Seat not held"),
             Self::Label(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
             Self::Full => (Is::CONFLICT, "too-many", "Too many"),

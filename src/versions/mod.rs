@@ -1,9 +1,10 @@
 //! Versions of a document: list, read, compare, name.
 //!
-//! The caller checks that the user may read the document. A restore needs the writer's seat; see
-//! [`restore`](Versions::restore).
+//! The caller checks that the user may read the document. A [`restore`](Versions::restore) needs the writer's
+//! seat; a [`replacement`](Versions::replace) by default that no session holds it.
 
 pub(crate) mod http;
+pub mod replace;
 pub mod restore;
 
 use std::str::FromStr;
@@ -32,13 +33,17 @@ pub enum VersionError {
     NotFound(&'static str),
     #[error("this needs the writer's seat; acquire the seat first")]
     SeatNotHeld,
+    #[error("a session holds the writer's seat; wait for its end, or send ?while_open=true")]
+    SeatHeld,
+    #[error("the text has changed since you read it; read it again")]
+    Changed,
     #[error(transparent)]
     Label(#[from] InvalidLine),
     #[error("there are too many named versions already")]
     Full,
     #[error("the text is changing; try again")]
     Contended,
-    #[error("restored, the document would be larger than this server takes")]
+    #[error("with this text the document would be larger than this server takes")]
     TooLarge,
     #[error(transparent)]
     Session(#[from] SeatError),

@@ -1,17 +1,20 @@
-//! Restore of an older version: an edit like any other, made by the server.
+//! Edits like any other, made by the server: the text becomes an older version, or one that
+//! [`replace`](super::replace) gives.
 //!
 //! The edit touches only the differences, so anchors and cursors elsewhere stay in place. The texts
-//! before and after the restore are both versions. So a second restore undoes the first.
+//! before and after it are both versions. So a second restore undoes the first.
 
 use bytes::Bytes;
 use chrono::Utc;
 use tokio::time::Instant;
 
 use crate::bounds::permits::Requester;
+use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
+use crate::http::entity_tags::mark_of;
 use crate::rooms::RoomError;
 use crate::rooms::server_edit::{TRIES, is_too_large};
 use crate::seats::SeatError;
@@ -31,7 +34,21 @@ pub enum Restored {
     Already(Version),
 }
 
-struct Return {
+/// The edit that makes a text equal another one.
+pub(super) struct Change<'a> {
+    pub(super) document: DocumentId,
+    pub(super) user: &'a User,
+    pub(super) requester: &'a Requester,
+    /// Of the seat; `None`: no session has ever taken it.
+    pub(super) guard: Option<FenceGuard>,
+    pub(super) wanted: &'a Packed,
+    pub(super) kind: VersionKind,
+    pub(super) restored_from: Option<i64>,
+    /// The present text must have one of these marks.
+    pub(super) required: Option<&'a [String]>,
+}
+
+struct Edit {
     client: u64,
     update: Bytes,
     before: Packed,
@@ -46,36 +63,45 @@ impl Versions {
         document: DocumentId,
         id: VersionId,
     ) -> Result<Restored, VersionError> {
-        let guard = self.writers_guard(user, document).await?;
-        let (version, packed) = self.find(document, id).await?;
+        let guard = Some(self.writers_guard(user, document).await?);
+        let (version, wanted) = self.find(document, id).await?;
+        let change = Change {
+            document,
+            user,
+            requester,
+            guard,
+            wanted: &wanted,
+            kind: VersionKind::Restore,
+            restored_from: Some(version.number),
+            required: None,
+        };
+        let restored = self.make_equal(&change).await?;
+        Ok(restored.map_or(Restored::Already(version), Restored::Now))
+    }
+
+    /// The edit touches the differences only, and the texts before and after it are versions. `None`: the
+    /// text is equal already. `Contended` if the text changed during each try.
+    pub(super) async fn make_equal(
+        &self,
+        change: &Change<'_>,
+    ) -> Result<Option<Version>, VersionError> {
+        let document = change.document;
         for _ in 0..TRIES {
-            let rooms = &self.rooms;
-            let Some(snapshot) = rooms.durable_snapshot(document, requester).await? else {
-                continue;
-            };
+            let reading = self.rooms.durable_snapshot(document, change.requester);
+            let Some(snapshot) = reading.await? else { continue };
             let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
-            let (wanted, limit) = (packed.clone(), self.seats.limits().document_bytes);
-            let look = move |text: &Text| way_back(text, merged, &wanted, limit);
+            let (wanted, limit) = (change.wanted.clone(), self.seats.limits().document_bytes);
+            let required = change.required.map(<[String]>::to_vec);
+            let look = move |text: &Text| {
+                let is_met = required.is_none_or(|marks| marks.contains(&mark_of(&text.content())));
+                is_met.then_some(()).ok_or(VersionError::Changed)?;
+                edit(text, merged, &wanted, limit)
+            };
             let Some(edit) = self.rooms.read_text(document, snapshot, look).await?? else {
-                return Ok(Restored::Already(version));
+                return Ok(None);
             };
-            let append = Append {
-                document,
-                guard: Some(guard),
-                update: edit.update.clone(),
-                clients: vec![edit.client],
-                user: None,
-                expected_seq: Some(seq),
-                after: 0,
-                now: Utc::now(),
-            };
-            let before = new_version(document, user, edit.before, VersionKind::Pause, seq);
-            let after = NewVersion {
-                restored_from: Some(version.number),
-                ..new_version(document, user, packed.clone(), VersionKind::Restore, seq + 1)
-            };
-            match self.commit(append, before, after).await? {
-                Some(restored) => return Ok(Restored::Now(restored)),
+            match self.commit(change, edit, seq).await? {
+                Some(version) => return Ok(Some(version)),
                 None => self.rooms.read_on(document).await,
             }
         }
@@ -86,19 +112,36 @@ impl Versions {
     /// the server made the edit.
     async fn commit(
         &self,
-        edit: Append,
-        before: NewVersion,
-        after: NewVersion,
+        change: &Change<'_>,
+        edit: Edit,
+        seq: i64,
     ) -> Result<Option<Version>, VersionError> {
-        let guard = edit.guard.ok_or(VersionError::SeatNotHeld)?;
-        let restored = self.storage.restore_version(&edit, &before, &after).await?;
-        if matches!(restored, Guarded::Stale) {
+        let document = change.document;
+        let append = Append {
+            document,
+            guard: change.guard,
+            update: edit.update.clone(),
+            clients: vec![edit.client],
+            user: None,
+            expected_seq: Some(seq),
+            after: 0,
+            now: Utc::now(),
+        };
+        let version = |text, kind, seq| new_version(document, change.user, text, kind, seq);
+        let before = version(edit.before, VersionKind::Pause, seq);
+        let after = NewVersion {
+            restored_from: change.restored_from,
+            ..version(change.wanted.clone(), change.kind, seq + 1)
+        };
+        let stored = self.storage.restore_version(&append, &before, &after).await?;
+        if matches!(stored, Guarded::Stale) {
             return Ok(None);
         }
-        let (restored, seq) = done(restored)?;
-        self.rooms.show_edit(edit.document, guard.fence, seq, edit.update).await;
-        self.rooms.version_stored(edit.document, seq);
-        Ok(Some(restored))
+        let (version, seq) = done(stored)?;
+        let fence = change.guard.map_or(Fence::ZERO, |guard| guard.fence);
+        self.rooms.show_edit(document, fence, seq, edit.update).await;
+        self.rooms.version_stored(document, seq);
+        Ok(Some(version))
     }
 
     /// The write guard of the writer's seat, if `user` holds it at this moment. A restore counts as
@@ -119,26 +162,26 @@ impl Versions {
     }
 }
 
-/// `None`: the text equals the version already.
-fn way_back(
+/// `None`: the text is equal already.
+fn edit(
     text: &Text,
     merged: Bytes,
     wanted: &Packed,
     limit: usize,
-) -> Result<Option<Return>, VersionError> {
+) -> Result<Option<Edit>, VersionError> {
     let wanted = wanted.unpack().map_err(SeatError::from)?;
     let mut log =
         UpdateLog::open(vec![merged]).map_err(|_| SeatError::Room(RoomError::Unreadable))?;
     let client = server_client_id(&log);
     let update = text.become_text(&wanted, client).map_err(|error| {
-        tracing::error!(?error, "a version cannot be restored");
+        tracing::error!(?error, "a text cannot be changed into another");
         SeatError::Room(RoomError::Unreadable)
     })?;
     let Some(update) = update else { return Ok(None) };
     if is_too_large(&mut log, &update, limit) {
         return Err(VersionError::TooLarge);
     }
-    Ok(Some(Return { client, update, before: Packed::of(&text.content()) }))
+    Ok(Some(Edit { client, update, before: Packed::of(&text.content()) }))
 }
 
 fn new_version(

@@ -1,6 +1,7 @@
 //! `/api/admin/webhooks`: lists the outbox, and makes dead webhooks pending again.
 
 use axum::{Extension, Json};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::WebhookId;
@@ -28,6 +29,12 @@ struct ListQuery {
     state: Option<String>,
     limit: Option<Limit>,
     cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ReplayQuery {
+    /// RFC 3339.
+    since: Option<DateTime<Utc>>,
 }
 
 #[derive(Serialize)]
@@ -71,8 +78,9 @@ async fn replay(
 async fn replay_all(
     Extension(webhooks): Extension<Webhooks>,
     admin: Admin,
+    Query(ReplayQuery { since }): Query<ReplayQuery>,
 ) -> Result<Json<ReplayedBody>, ApiError> {
-    let replayed = webhooks.replay_all().await?;
+    let replayed = webhooks.replay_all(since).await?;
     tracing::info!(%admin, replayed, "an administrator replayed the dead webhooks");
     Ok(Json(ReplayedBody { replayed }))
 }

@@ -24,15 +24,15 @@ use std::time::Duration;
 use crate::outgoing::header::{CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::rand;
-use chrono::{SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::ids::{DocumentId, ShareLinkId, WebhookId};
+use crate::domain::ids::WebhookId;
 use crate::domain::limits::WEBHOOK_LEASE;
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::outgoing::Outgoing;
@@ -90,7 +90,7 @@ struct Endpoint {
     /// The slots of first attempts, and of repeated ones.
     first: Arc<Semaphore>,
     repeated: Arc<Semaphore>,
-    /// Attempts that gave their slots back.
+    /// Bounds the slow attempts, which run on after they released their slots.
     slow: Semaphore,
     lookups: Arc<Semaphore>,
     /// A slot is free again.
@@ -146,16 +146,16 @@ impl Webhooks {
         self.0.storage.replay_webhook(id).await
     }
 
-    /// The oldest first, at most [`WEBHOOKS_REPLAYED_AT_ONCE`]. Returns their number. After an error some
-    /// may be pending.
+    /// Those since a time, the oldest first, at most [`WEBHOOKS_REPLAYED_AT_ONCE`]. Returns their number. After
+    /// an error some may be pending.
     ///
     /// # Cancel safety
     ///
     /// Not cancel safe: a dropped future has replayed a part.
-    pub async fn replay_all(&self) -> Result<u64, StorageError> {
+    pub async fn replay_all(&self, since: Option<DateTime<Utc>>) -> Result<u64, StorageError> {
         let mut replayed = 0;
         while replayed < WEBHOOKS_REPLAYED_AT_ONCE {
-            match self.0.storage.replay_dead_webhooks(REPLAYED_TOGETHER).await? {
+            match self.0.storage.replay_dead_webhooks(REPLAYED_TOGETHER, since).await? {
                 0 => break,
                 some => replayed += some,
             }
@@ -423,25 +423,17 @@ fn first(text: &str) -> String {
 
 /// The body: the same bytes in each attempt.
 fn body_of(webhook: &ClaimedWebhook) -> Option<String> {
-    #[derive(serde::Serialize)]
-    struct Body<'a> {
-        id: WebhookId,
-        #[serde(rename = "type")]
-        kind: &'a str,
-        created_at: String,
-        document_id: Option<DocumentId>,
-        share_link_id: Option<ShareLinkId>,
-        data: Value,
-    }
-    let body = Body {
-        id: webhook.claim.id,
-        kind: &webhook.kind,
-        created_at: webhook.created_at.to_rfc3339_opts(SecondsFormat::Millis, true),
-        document_id: webhook.claim.document,
-        share_link_id: webhook.link,
-        data: serde_json::from_str(&webhook.data).ok()?,
-    };
-    serde_json::to_string(&body).ok()
+    let data: Value = serde_json::from_str(&webhook.data).ok()?;
+    let body = json!({
+        "id": webhook.claim.id,
+        "type": webhook.kind,
+        "created_at": webhook.created_at.to_rfc3339_opts(SecondsFormat::Millis, true),
+        "document_id": webhook.claim.document,
+        "share_link_id": webhook.link,
+        "external_id": webhook.external_id,
+        "data": data,
+    });
+    Some(body.to_string())
 }
 
 fn headers_of(endpoint: &Endpoint, webhook: &ClaimedWebhook, body: &str) -> Option<HeaderMap> {

@@ -37,6 +37,9 @@ pub struct WebhookSettings {
     pub url: String,
     #[serde(serialize_with = "hidden")]
     pub secret: SecretString,
+    /// While a secret is replaced: deliveries are signed with both. Empty: there is none.
+    #[serde(serialize_with = "hidden")]
+    pub second_secret: SecretString,
     #[serde(deserialize_with = "list")]
     pub events: Vec<WebhookEvent>,
 }
@@ -48,7 +51,8 @@ impl NotifySettings {
         let is_bounded = self.webhooks.len() <= WEBHOOK_ENDPOINTS_MAX;
         faults.unless(is_bounded, &["notify.webhooks"], &most);
         let mut urls = HashSet::new();
-        for (index, WebhookSettings { url, secret, events }) in self.webhooks.iter().enumerate() {
+        for (index, it) in self.webhooks.iter().enumerate() {
+            let WebhookSettings { url, secret, second_secret, events } = it;
             let at = |key: &str| format!("notify.webhooks[{index}].{key}");
             let at_url = at("url");
             let long = format!("must have at most {WEBHOOK_URL_BYTES_MAX} bytes");
@@ -66,17 +70,26 @@ impl NotifySettings {
                  make one with `openssl rand -hex 32`"
             );
             faults.unless(is_secret, &[&at("secret")], &fault);
+            let second = second_secret.expose_secret();
+            let is_second = second.is_empty()
+                || WEBHOOK_SECRET_BYTES_MIN <= second.len()
+                    && !EXAMPLE_SECRETS.contains(&second)
+                    && second != secret;
+            let fault = format!("must be empty, or another secret as `secret` is: {fault}");
+            faults.unless(is_second, &[&at("second_secret")], &fault);
             faults.unless(!events.is_empty(), &[&at("events")], "is empty");
         }
     }
 
     /// The settings are checked: no endpoint is left out.
     pub(crate) fn endpoints(&self) -> Vec<WebhookEndpoint> {
-        let endpoint = |WebhookSettings { url, secret, events }: &WebhookSettings| {
+        let endpoint = |it: &WebhookSettings| {
+            let WebhookSettings { url, secret, second_secret, events } = it;
+            let secrets = [secret, second_secret].map(|it| it.expose_secret().as_bytes());
             Some(WebhookEndpoint {
                 url: url.clone(),
                 to: Destination::parse(url, Scope::Anywhere).ok()?,
-                secret: WebhookSecret::new(secret.expose_secret().as_bytes()),
+                secret: WebhookSecret::new(secrets.into_iter().filter(|it| !it.is_empty())),
                 events: events.clone(),
             })
         };

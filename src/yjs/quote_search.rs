@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Goal (H3): in a text of nothing but the quote, the search compares two candidates.
+    /// Goal: in a text of nothing but the quote, the search compares two candidates.
     #[test]
     fn g17_a_search_ends_at_two_equal_candidates() {
         let text = "a".repeat(1_000_000);

@@ -7,7 +7,7 @@
 
 import { ample, type Size } from "./desk/document_size.ts"
 import type { Deletion, Link, Role, User } from "./lib/api.ts"
-import type { Refusal } from "./suggest/refusals.ts"
+import type { Refusal } from "./suggest/sync/refusals.ts"
 import type { Retained } from "./unsaved/journal.ts"
 
 export type Phase = "opening" | "seated" | "uncertain" | "offline" | "taken" | "waiting" | "lost"

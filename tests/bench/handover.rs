@@ -4,7 +4,7 @@
 //!   another, as on another server, has its guard.
 //! - `publish`: the limit. A bare `PUBLISH` on a connection, until a task that waits for it has the
 //!   message from another connection: the same client library, the same number of tasks.
-//! - `look`: as `guard`, but by [`Waiter::granted`], which polls before it accepts; seats use it.
+//! - `look`: as `guard`, but by [`Waiter::next`], which polls before it accepts; seats use it.
 //! - `polling`: as `guard`, but the waiter tries every 50 ms.
 //!
 //! Redis is a private process on this machine. The contenders take turns, and a ratio is the median
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! [`Guard::release`]: galley::locks::Guard::release
-//! [`Waiter::granted`]: galley::locks::Waiter::granted
+//! [`Waiter::next`]: galley::locks::Waiter::next
 
 #![allow(
     clippy::panic,
@@ -43,7 +43,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep};
 
 use crate::measure::{Bar, Table, median, quantile, ratio};
-use crate::support::fixtures::{apart, claim, lee, seat, seated, until};
+use crate::support::fixtures::{apart, claim, granted_in_turn, lee, queued, seat, seated, until};
 use crate::support::redis_server::Server;
 
 const ROUNDS: usize = 600;
@@ -150,7 +150,7 @@ impl Bench {
         let held = self.hold().await;
         let (other, name) = (self.other.clone(), self.name.clone());
         let waits = apart(async move {
-            let guard = other.lock(&name, &options().waiting(LEASE)).await.expect("the lock");
+            let guard = other.lock(&name, &options().with(queued(LEASE))).await.expect("the lock");
             (Instant::now(), guard)
         });
         self.is_waited_for(1).await;
@@ -187,7 +187,7 @@ impl Bench {
         let options = claim(&name, &lee());
         let waiting = other.wait(&options, LEASE);
         let waits = apart(async move {
-            waiting.granted().await.expect("the lock");
+            granted_in_turn(waiting).await.expect("the lock");
             Instant::now()
         });
         until("it waits", async || {
@@ -231,7 +231,8 @@ impl Bench {
         for _ in 0..WAITERS {
             let (other, name) = (self.other.clone(), self.name.clone());
             waits.spawn(async move {
-                let guard = other.lock(&name, &options().waiting(LEASE)).await.expect("the lock");
+                let guard =
+                    other.lock(&name, &options().with(queued(LEASE))).await.expect("the lock");
                 guard.release().await.expect("an answer");
             });
         }

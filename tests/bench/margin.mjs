@@ -19,8 +19,7 @@ const TEXT = Array.from({ length: 1_300 }, (_, at) => `${at + 1}번째 문단. $
 
 /** @param {string} binary @param {Browser} browser */
 async function prepare(binary, browser) {
-  process.env.GALLEY_BIN = binary
-  const galley = await Galley.start()
+  const galley = await Galley.start({}, "0", binary)
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.page.addInitScript(watch)
   await writer.paste("김민수", TEXT)

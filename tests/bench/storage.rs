@@ -42,6 +42,7 @@ async fn keystroke(storage: &Storage) -> Append {
     let now: DateTime<Utc> = DateTime::from_timestamp_millis(1_800_000_000_000).unwrap();
     let user = User { id: "kim".parse().unwrap(), name: "Kim".to_owned() };
     let document = NewDocument {
+        external_id: None,
         id: DocumentId::generate(),
         title: "A letter".to_owned(),
         owner: user.clone(),

@@ -47,7 +47,7 @@ const said = {
   restore: "Restore the document",
 }
 
-test("s1-4: the pages of a deleted document name the deletion, offer the text and never call it saved", async () => {
+test("the pages of a deleted document name the deletion, offer the text and never call it saved", async () => {
   const { writer, reviewer } = await two()
   const list = await startPage(writer)
   await list.getByRole("button", { name: said.remove }).click()
@@ -57,7 +57,7 @@ test("s1-4: the pages of a deleted document name the deletion, offer the text an
     assert.equal(await user.page.locator("#saved").textContent(), "")
     assert.equal(await user.page.locator("#invite").isVisible(), false)
     const own = user.page.locator("#seat-badges li", { hasText: "(you)" })
-    assert.match((await own.textContent()) ?? "", /left/, "n-10: nobody is empty")
+    assert.match((await own.textContent()) ?? "", /left/, "nobody is empty")
     const copied = await user.copied(() => user.notice.getByRole("button", { name: said.copy }).click())
     assert.equal(copied, "Soon gone.")
     const restores = await user.notice.getByRole("button", { name: said.restore }).count()
@@ -76,12 +76,12 @@ test("s1-4: the pages of a deleted document name the deletion, offer the text an
   await writer.page.getByRole("button", { name: said.restore }).click()
   await writer.seated()
   await writer.waitForText("Soon gone.")
-  // P15: the other page learns of the restore by itself.
+  // The other page learns of the restore by itself.
   await reviewer.seated()
   await reviewer.waitForText("Soon gone.")
 })
 
-test("n-9: a paused tab learns of the deletion when it is in use again", async () => {
+test("a paused tab learns of the deletion when it is in use again", async () => {
   const { writer } = await two()
   const second = await writer.page.context().newPage()
   await second.goto(writer.page.url())
@@ -107,7 +107,7 @@ test("n-9: a paused tab learns of the deletion when it is in use again", async (
   await second.locator("#notice").getByText(said.own).waitFor({ state: "hidden" })
 })
 
-test("n-9: a paused tab of a document that is in no bin reports the deletion, also while it is not in use", async () => {
+test("a paused tab of a document that is in no bin reports the deletion, also while it is not in use", async () => {
   await replaceGalley(await Galley.start({ GALLEY_LIMITS__BIN_RETENTION: "0s" }))
   const { writer } = await two({ hasClock: true })
   const second = await writer.page.context().newPage()
@@ -124,7 +124,7 @@ test("n-9: a paused tab of a document that is in no bin reports the deletion, al
   assert.equal(await writer.page.getByText("is saved").count(), 0)
 })
 
-test("s1-4: the open page of a deleted document restores it, with what was unsaved", async () => {
+test("the open page of a deleted document restores it, with what was unsaved", async () => {
   const { writer } = await two()
   const list = await startPage(writer)
   await list.getByRole("button", { name: /^Delete: Soon gone/ }).click()
@@ -213,7 +213,7 @@ test("without a bin the start page asks before it deletes for ever", async () =>
   assert.equal(await writer.page.getByText("is saved").count(), 0)
 })
 
-test("s2-22: unsaved edits have a line of their own on the start page, which puts them back", async () => {
+test("unsaved edits have a line of their own on the start page, which puts them back", async () => {
   const writer = await browser.newUser(galley)
   const { page } = writer
   await writer.begin("Kim", "Begun.")

@@ -116,7 +116,7 @@ async function assertToastOnTop(user) {
 }
 
 for (const [locale, size, viewport] of LOOKS) {
-  test(`S1-3: an accepted suggestion is taken back with its text (${locale}, ${size})`, async () => {
+  test(`an accepted suggestion is taken back with its text (${locale}, ${size})`, async () => {
     const { writer, reviewer, said } = await table(locale, viewport, "저는 성실한 사람입니다. One plain sentence.")
     await suggest(reviewer, [["성실한", "꾸준한"], ["plain", "clear"]])
     const typed = "저는 성실한 사람입니다. One plain sentence. typed"
@@ -172,7 +172,7 @@ for (const [locale, size, viewport] of LOOKS) {
   })
 }
 
-test("S1-3: a decision whose text was changed is not taken back, and other text stays", async () => {
+test("a decision whose text was changed is not taken back, and other text stays", async () => {
   const { writer, reviewer } = await table("en-GB", WIDE, "One plain sentence.")
   await suggest(reviewer, [["plain", "clear"]])
   await writer.card("for plain").waitFor()
@@ -192,7 +192,7 @@ test("S1-3: a decision whose text was changed is not taken back, and other text 
   await writer.waitForText("One clear sentence. Typed.")
 })
 
-test("S1-3: rejections are taken back one after the other by the key", async () => {
+test("rejections are taken back one after the other by the key", async () => {
   const { writer, reviewer } = await table("en-GB", WIDE, "One plain sentence.")
   await suggest(reviewer, [["One", "A"], ["plain", "clear"]])
   await decide(writer, "for One", "reject")
@@ -208,7 +208,7 @@ test("S1-3: rejections are taken back one after the other by the key", async () 
 })
 
 for (const [locale, size, viewport] of LOOKS) {
-  test(`S2-18: all suggestions are accepted at once, and taken back (${locale}, ${size})`, async () => {
+  test(`all suggestions are accepted at once, and taken back (${locale}, ${size})`, async () => {
     const text = "한 둘 셋 넷 다섯 여섯 일곱"
     const { writer, reviewer, said } = await table(locale, viewport, text)
     const { page } = writer
@@ -259,7 +259,7 @@ for (const [locale, size, viewport] of LOOKS) {
   })
 }
 
-test("S2-18: a menu that goes with the last suggestion while it is open is closed when it is back, and one press opens it", async () => {
+test("a menu that goes with the last suggestion while it is open is closed when it is back, and one press opens it", async () => {
   const { writer, reviewer, said } = await table("en-GB", WIDE, "One plain sentence.")
   const { page } = writer
   await suggest(reviewer, [["One", "A"], ["plain", "clear"]])
@@ -278,7 +278,7 @@ test("S2-18: a menu that goes with the last suggestion while it is open is close
   await page.getByRole("button", { name: said.all(2) }).waitFor()
 })
 
-test("S2-18: thirty suggestions are one decision on both pages", async () => {
+test("thirty suggestions are one decision on both pages", async () => {
   const words = Array.from({ length: 30 }, (_, at) => `word${at}x`)
   const { writer, reviewer, said } = await table("en-GB", WIDE, words.join(" "))
   await suggest(reviewer, words.map((word) => [word, word.toUpperCase()]))
@@ -292,7 +292,7 @@ test("S2-18: thirty suggestions are one decision on both pages", async () => {
   await reviewer.page.locator("#tab-done").waitFor({ state: "hidden" })
 })
 
-test("n-14: a decision that was taken back is made again by its toast and by the key", async () => {
+test("a decision that was taken back is made again by its toast and by the key", async () => {
   const { writer, reviewer, said } = await table("ko-KR", WIDE, "One plain sentence.")
   const { page } = writer
   await suggest(reviewer, [["One", "A"], ["plain", "clear"]])
@@ -326,7 +326,7 @@ test("n-14: a decision that was taken back is made again by its toast and by the
   await toast(writer).getByRole("button", { name: said.undo, exact: true }).first().waitFor()
 })
 
-test("n-14: after typing the key does not decide again, and the editor redoes its own steps", async () => {
+test("after typing the key does not decide again, and the editor redoes its own steps", async () => {
   const { writer, reviewer } = await table("en-GB", WIDE, "One plain sentence.")
   const { page } = writer
   await suggest(reviewer, [["plain", "clear"]])

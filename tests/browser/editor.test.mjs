@@ -40,7 +40,7 @@ const LAYOUTS = {
 }
 
 for (const [name, layout] of Object.entries(LAYOUTS)) {
-  test(`T14 a syllable is composed whole at each caret and over each selection beside ${name}`, async () => {
+  test(`a syllable is composed whole at each caret and over each selection beside ${name}`, async () => {
     await editor.begin(layout)
     const { text } = await editor.state()
     for (let anchor = 0; anchor <= text.length; anchor++) {
@@ -59,7 +59,7 @@ for (const [name, layout] of Object.entries(LAYOUTS)) {
   })
 }
 
-test("T14 undo takes back a composition and the selection that it replaced in one step", async () => {
+test("undo takes back a composition and the selection that it replaced in one step", async () => {
   for (const role of /** @type {const} */ (["writer", "reviewer"])) {
     await editor.begin({ role, text: "가 물류가" })
     await editor.select(2, 4)
@@ -73,7 +73,7 @@ test("T14 undo takes back a composition and the selection that it replaced in on
 const EMOJI = [["😀", "😁"], ["😀", "a", "😁"], ["👍🏽", "👍🏾"], ["👍", "👍🏽"], ["👩", "👩‍👩", "👩‍👩‍👧"], ["🇰🇷", "🇰🇵", "🇩🇪"], ["😀x", "😁x"], ["x😀", "x😁"], ["😀", ""]]
 
 for (const role of /** @type {const} */ (["writer", "reviewer"])) {
-  test(`T3 an emoji that an input method changes is whole in the text and in a suggestion: ${role}`, async () => {
+  test(`an emoji that an input method changes is whole in the text and in a suggestion: ${role}`, async () => {
     for (const texts of EMOJI) {
       for (const [ahead, behind] of /** @type {const} */ ([["a", "b"], ["😁", "😁"], ["", ""]])) {
         await editor.begin({ role, text: ahead + behind })
@@ -88,7 +88,7 @@ for (const role of /** @type {const} */ (["writer", "reviewer"])) {
     }
   })
 
-  test(`T3 a pair that another client divided is shown as it is stored, and the page says so: ${role}`, async () => {
+  test(`a pair that another client divided is shown as it is stored, and the page says so: ${role}`, async () => {
     await editor.begin({ role, text: "a😀b" })
     await editor.page.evaluate(() => alone.receive((/** @type {import("yjs").Text} */ text) => text.insert(2, "x")))
     const toast = editor.page.locator("#toast p").last()
@@ -99,7 +99,7 @@ for (const role of /** @type {const} */ (["writer", "reviewer"])) {
     await editor.page.evaluate(() => document.getElementById("toast")?.replaceChildren())
   })
 
-  test(`T11 an edit of the page that no event announced is undone, and typing goes on: ${role}`, async () => {
+  test(`an edit of the page that no event announced is undone, and typing goes on: ${role}`, async () => {
     const { page } = editor
     const wanted = "first line\nsecond line\n\nlast"
     const rewrites = [
@@ -127,7 +127,7 @@ for (const role of /** @type {const} */ (["writer", "reviewer"])) {
   })
 }
 
-test("T3 letters of the user that did not enter the shared text are put there", async () => {
+test("letters of the user that did not enter the shared text are put there", async () => {
   await editor.begin({ role: "writer", text: "가나다" })
   await editor.page.evaluate(() => alone.divert((/** @type {import("yjs").Text} */ text) => text.delete(1, 1)))
   await editor.select(3)
@@ -136,7 +136,7 @@ test("T3 letters of the user that did not enter the shared text are put there", 
   assert.equal((await editor.state()).text, "가나다라")
 })
 
-test("T11 an announced edit of the page is read: a correction, a dictation, a deletion", async () => {
+test("an announced edit of the page is read: a correction, a dictation, a deletion", async () => {
   const { page } = editor
   await editor.begin({ role: "writer", text: "teh end" })
   await editor.select(0, 3)
@@ -160,7 +160,7 @@ test("T11 an announced edit of the page is read: a correction, a dictation, a de
   assert.equal((await editor.state()).shared, "the end here")
 })
 
-test("T11 an edit of the page right behind one of the user is undone", async () => {
+test("an edit of the page right behind one of the user is undone", async () => {
   await editor.begin({ role: "writer", text: "abc" })
   await editor.select(3)
   for (let round = 1; round <= 20; round++) {
@@ -174,7 +174,7 @@ test("T11 an edit of the page right behind one of the user is undone", async () 
   }
 })
 
-test("T11 an input method of Android is read, and a selection beside struck words is composed over", async () => {
+test("an input method of Android is read, and a selection beside struck words is composed over", async () => {
   const phone = await EditorAlone.open(browser, { hasTouch: true, userAgent: "Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36" })
   for (const role of /** @type {const} */ (["writer", "reviewer"])) {
     await phone.begin({ role, text: "가 물류가", edits: role === "reviewer" ? [{ from: 2, to: 4, insert: "유통" }] : [] })
@@ -188,7 +188,7 @@ test("T11 an input method of Android is read, and a selection beside struck word
   await phone.page.context().close()
 })
 
-test("T11 a script that rewrites each drawing of the text neither changes it nor holds the tab", async () => {
+test("a script that rewrites each drawing of the text neither changes it nor holds the tab", async () => {
   const { page } = editor
   await editor.begin({ role: "writer", text: "abc" })
   await editor.select(3)
@@ -211,7 +211,7 @@ test("T11 a script that rewrites each drawing of the text neither changes it nor
   assert.match(browser.errors.splice(0).join(), /again and again/)
 })
 
-test("T12 Backspace, Delete and the arrows take an emoji as one, and a letter's accent alone", async () => {
+test("Backspace, Delete and the arrows take an emoji as one, and a letter's accent alone", async () => {
   const { keyboard } = editor.page
   for (const emoji of ["👍🏽", "👩‍👩‍👧", "🇰🇷", "1️⃣", "❤️", "👨🏽‍🦱", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "😀"]) {
     const whole = { role: /** @type {const} */ ("writer"), text: `a${emoji}b` }
@@ -235,7 +235,7 @@ test("T12 Backspace, Delete and the arrows take an emoji as one, and a letter's 
   assert.equal((await editor.state()).text, "ae")
 })
 
-test("T12 the caret never stands in a line break of two units, and keys take both", async () => {
+test("the caret never stands in a line break of two units, and keys take both", async () => {
   const text = "ab\r\ncd"
   for (const [keys, at, wanted, caret] of /** @type {[string, number, string, number][]} */ ([
     ["ArrowRight", 2, text, 4],
@@ -255,7 +255,7 @@ test("T12 the caret never stands in a line break of two units, and keys take bot
   }
 })
 
-test("T12 Enter is a line break and no more", async () => {
+test("Enter is a line break and no more", async () => {
   for (const key of ["Enter", "Shift+Enter"]) {
     await editor.begin({ role: "writer", text: "  a   b" })
     await editor.select(3)
@@ -264,7 +264,7 @@ test("T12 Enter is a line break and no more", async () => {
   }
 })
 
-test("T12 a drop on what is drawn into the text is one on the text", async () => {
+test("a drop on what is drawn into the text is one on the text", async () => {
   /** @type {[Layout, string][]} */
   const layouts = [
     [{ role: "writer", text: "one two three", peer: [8, 8] }, ".peer-caret"],

@@ -6,9 +6,9 @@ import { Presence } from "../../static/js/desk/presence.ts"
 import { SharedEditing } from "../../static/js/desk/shared_editing.ts"
 import { EditorSelection, Y, ySyncFacet } from "../../static/js/lib/vendor.ts"
 import { setPassages } from "../../static/js/reviews/highlights.ts"
-import { Mirror } from "../../static/js/suggest/mirror.ts"
-import { ownPieces } from "../../static/js/suggest/pieces.ts"
-import { Suggesting } from "../../static/js/suggest/suggesting.ts"
+import { Mirror } from "../../static/js/suggest/sync/mirror.ts"
+import { ownPieces } from "../../static/js/suggest/view/pieces.ts"
+import { Suggesting } from "../../static/js/suggest/sync/suggesting.ts"
 
 /**
  * @typedef {"writer" | "reviewer"} Role
@@ -37,8 +37,8 @@ function begin({ role, text: content, edits = [], isStored = false, parts = [], 
   text = new Y.Doc().getText("content")
   text.insert(0, content)
   model = undefined
-  const mirror = role === "reviewer" ? new Mirror(text, () => false) : null
-  mirror?.extensions.push(ownPieces({ suggestions: () => model?.suggestions ?? [], idAt: () => null, press() {} }))
+  const drawing = ownPieces({ suggestions: () => model?.suggestions ?? [], idAt: () => null, press() {} })
+  const mirror = role === "reviewer" ? new Mirror(text, drawing) : null
   editor = new Editor(paper, text, role, mirror ?? new SharedEditing(text))
   const { view } = editor
   let ids = 0

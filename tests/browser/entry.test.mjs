@@ -119,7 +119,7 @@ test("an expired sign-in is named, and the way back brings the unsaved text in",
   browser.assertContent()
 })
 
-test("P15: a page at an address that the server does not know names it, and calls nothing deleted", async () => {
+test("a page at an address that the server does not know names it, and calls nothing deleted", async () => {
   await startWithoutGuests()
   const [{ document }, { url }] = [await shared("Begun."), galley]
   await galley.end("SIGTERM")

@@ -31,7 +31,7 @@ async function withFailing(user) {
 /** The errors that the page has thrown so far; the harness forgets them. @param {string} what */
 const logged = (what) => until(async () => browser.errors.splice(0).some((error) => error.includes(what)), `the console has: ${what}`)
 
-test("T9 an error in a handler of the desk is shown once, is logged, and leads out", async () => {
+test("an error in a handler of the desk is shown once, is logged, and leads out", async () => {
   const writer = await browser.newUser(galley, { locale: "ko-KR" })
   await withFailing(writer)
   await writer.begin("Kim", "One plain sentence.")
@@ -53,7 +53,7 @@ test("T9 an error in a handler of the desk is shown once, is logged, and leads o
   assert.equal(await page.locator("#toast p").count(), 0)
 })
 
-test("T9 an error of the start page and of the operations page is shown", async () => {
+test("an error of the start page and of the operations page is shown", async () => {
   const user = await browser.newUser(galley, { locale: "ko-KR" })
   await withFailing(user)
   for (const path of ["", "/admin"]) {
@@ -66,7 +66,7 @@ test("T9 an error of the start page and of the operations page is shown", async 
   }
 })
 
-test("T9 while an edit is kept nowhere but on the page, the sentence offers to copy the text", async () => {
+test("while an edit is kept nowhere but on the page, the sentence offers to copy the text", async () => {
   const writer = await browser.newUser(galley)
   await writer.page.addInitScript(() => Object.defineProperty(globalThis, "indexedDB", { value: undefined }))
   await withFailing(writer)
@@ -87,7 +87,7 @@ test("T9 while an edit is kept nowhere but on the page, the sentence offers to c
   await writer.seated()
 })
 
-test("T9 a loop of a ResizeObserver and an error of another origin are not shown", async () => {
+test("a loop of a ResizeObserver and an error of another origin are not shown", async () => {
   const writer = await browser.newUser(galley)
   await writer.begin("Kim", "One plain sentence.")
   await writer.page.evaluate(async () => {

@@ -183,7 +183,7 @@ test("where the server makes no PDF, the dialog leads to the print of the page",
   await dialog.getByRole("button", { name: said.print, exact: true }).waitFor()
 })
 
-test("N-11 an export has the browser's time zone, and none that the server does not know", async () => {
+test("an export has the browser's time zone, and none that the server does not know", async () => {
   const { writer } = await reviewed()
   const { page } = writer
   const own = await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone)

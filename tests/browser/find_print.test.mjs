@@ -23,7 +23,7 @@ async function choose({ page }, name) {
 }
 
 for (const viewport of WINDOWS) {
-  test(`S2-15 both copy the text, a selection or a paragraph, and save a file, at ${viewport.width} px`, async () => {
+  test(`both copy the text, a selection or a paragraph, and save a file, at ${viewport.width} px`, async () => {
     for (const user of Object.values(await bothSeated(LETTER, { locale: "ko-KR", viewport }))) {
       const toast = user.page.locator("#toast")
       assert.equal(await user.copied(() => choose(user, "글 전체 복사")), LETTER)
@@ -48,7 +48,7 @@ for (const viewport of WINDOWS) {
   })
 }
 
-test("S2-15 the menu is whole in a low window", async () => {
+test("the menu is whole in a low window", async () => {
   const writer = await browser.newUser(galley, { viewport: { width: 640, height: 360 } })
   await writer.begin("Anna", "A text.")
   await openMenu(writer, "#menu")
@@ -56,7 +56,7 @@ test("S2-15 the menu is whole in a low window", async () => {
   assert.ok(box && box.y + box.height <= 360, JSON.stringify(box))
 })
 
-test("n-12: the menu has groups, all of which a window of 1280 × 720 shows", async () => {
+test("the menu has groups, all of which a window of 1280 × 720 shows", async () => {
   const writer = await browser.newUser(galley, { viewport: { width: 1280, height: 720 } })
   await writer.begin("Anna", "A text.")
   const { page } = writer
@@ -86,7 +86,7 @@ async function printed({ page }, look) {
   await page.evaluate(() => window.dispatchEvent(new Event("afterprint")))
 }
 
-test("S2-16 the print has title, date, the whole text and numbered comments with names, replies and suggestions", async () => {
+test("the print has title, date, the whole text and numbered comments with names, replies and suggestions", async () => {
   const { writer, reviewer } = await bothSeated(long(), { colorScheme: "dark" })
   await reviewer.review("1번째 줄.", { body: "Which line?", suggestion: "첫째 줄." })
   await reviewer.review("다음 사람이", { body: "Who is that?" })
@@ -150,7 +150,7 @@ test("the print begins with the title once, also where the text begins with it",
   })
 })
 
-test("S2-16 the browser's own command prints the same view, and a document without comments prints at once", async () => {
+test("the browser's own command prints the same view, and a document without comments prints at once", async () => {
   const writer = await browser.newUser(galley, { locale: "ko-KR", viewport: { width: 360, height: 640 } })
   await writer.begin("김민수", LETTER)
   await countPrints(writer)
@@ -163,7 +163,7 @@ test("S2-16 the browser's own command prints the same view, and a document witho
 })
 
 for (const viewport of WINDOWS) {
-  test(`S2-12 both find every match in a text of 60 kB, with its number, at ${viewport.width} px`, async () => {
+  test(`both find every match in a text of 60 kB, with its number, at ${viewport.width} px`, async () => {
     const { writer, reviewer } = await bothSeated(long(), { locale: "ko-KR", viewport })
     for (const user of [writer, reviewer]) {
       const { page } = user
@@ -212,7 +212,7 @@ const inWindow = ({ page }) =>
     "the match is in the window",
   )
 
-test("T9 a match that stands behind the end of the text before a replacement is selected and shown", async () => {
+test("a match that stands behind the end of the text before a replacement is selected and shown", async () => {
   const { writer } = await bothSeated(`cat${"\n".repeat(60)}cat`)
   const { page } = writer
   await page.locator(".cm-content").click()
@@ -230,7 +230,7 @@ test("T9 a match that stands behind the end of the text before a replacement is 
   assert.equal(await page.locator("#toast [data-failure]").count(), 0)
 })
 
-test("S2-12 the writer replaces one match or all, each as one step to undo", async () => {
+test("the writer replaces one match or all, each as one step to undo", async () => {
   const text = "The cat sat. A cat ran. the catalogue"
   const { writer, reviewer } = await bothSeated(text)
   const { page } = writer

@@ -178,7 +178,7 @@ test("in both schemes and three widths axe has nothing to say", async () => {
   })
 })
 
-test("§3: a version that is named without a change shows its text, and no fold of all of it", async () => {
+test("a version that is named without a change shows its text, and no fold of all of it", async () => {
   const writer = await browser.newUser(galley)
   const text = `${"A sentence of the letter. ".repeat(40).trim()}`
   await writer.begin("Kim", text)

@@ -56,7 +56,7 @@ async function look(user, name) {
   await user.resize(LARGE)
 }
 
-test("S1-7 a refused visitor is told, announced to the writer, and let in instead", async () => {
+test("a refused visitor is told, announced to the writer, and let in instead", async () => {
   const { writer, reviewer, invite } = await pair("ko-KR")
   const third = await newUser("ko-KR")
   await third.page.goto(invite)
@@ -83,7 +83,7 @@ test("S1-7 a refused visitor is told, announced to the writer, and let in instea
   await reviewer.page.getByRole("button", { name: "김민수님에게 알리기" }).waitFor()
 })
 
-test("S1-7 the reviewer is removed, and a new link opens the document to the next one", async () => {
+test("the reviewer is removed, and a new link opens the document to the next one", async () => {
   const { writer, reviewer, invite } = await pair()
   await chooseInMenu(writer, "The reviewer")
   await dialog(writer).getByText(/이서연, since/).waitFor()
@@ -134,7 +134,7 @@ test("the next reviewer deletes the lines of a suggestion of the former one, and
   assert.match((await next.page.locator(".cm-content").textContent()) ?? "", /xy/)
 })
 
-test("S2-14 a guest corrects the name on both pages, and the other user sees it", async () => {
+test("a guest corrects the name on both pages, and the other user sees it", async () => {
   const { writer, reviewer } = await pair()
   await chooseInMenu(reviewer, "Correct my name")
   await look(reviewer, "name-dialog")
@@ -159,7 +159,7 @@ test("S2-14 a guest corrects the name on both pages, and the other user sees it"
   await writer.page.locator("#hello").getByText("김민서").waitFor()
 })
 
-test("S2-14 a code brings a guest to another device, once, and asks before it replaces another guest", async () => {
+test("a code brings a guest to another device, once, and asks before it replaces another guest", async () => {
   const { writer } = await pair()
   const desk = writer.page.url()
   await chooseInMenu(writer, "Use on another device")
@@ -214,7 +214,7 @@ test("S2-14 a code brings a guest to another device, once, and asks before it re
   await other.page.locator("#mine .row").waitFor()
 })
 
-test("S2-14 one who is not that guest leaves this computer from the start page", async () => {
+test("one who is not that guest leaves this computer from the start page", async () => {
   const { writer } = await pair("ko-KR")
   await writer.page.goto(galley.url)
   await writer.page.locator("#hello").getByRole("button", { name: "다른 사람입니다" }).click()
@@ -225,7 +225,7 @@ test("S2-14 one who is not that guest leaves this computer from the start page",
   assert.equal(await writer.page.locator("#mine .row").count(), 0)
 })
 
-test("S2-21 a visitor of a taken or void link is told first, and asked for no name", async () => {
+test("a visitor of a taken or void link is told first, and asked for no name", async () => {
   const { writer, reviewer, invite } = await pair("ko-KR")
   const third = await browser.newUser(galley, { locale: "ko-KR", viewport: SMALL })
   await third.page.goto(invite)
@@ -249,7 +249,7 @@ test("S2-21 a visitor of a taken or void link is told first, and asked for no na
   await reviewer.seated()
 })
 
-test("S2-21 the gate greets with the writer's name and the title", async () => {
+test("the gate greets with the writer's name and the title", async () => {
   const writer = await newUser("ko-KR")
   await writer.begin("김민수", "자기소개서\n\n본문입니다.")
   const guest = await browser.newUser(galley, { locale: "ko-KR", viewport: SMALL })

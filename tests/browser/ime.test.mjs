@@ -76,30 +76,6 @@ test("a cancelled IME composition leaves no text", async () => {
   assert.equal(await stored(writer), "가나다")
 })
 
-test("an emoji that an input method changes is stored whole", async () => {
-  const { writer, reviewer } = await bothSeated("가나")
-  await writer.toEnd()
-  const ime = await inputMethod(writer)
-  await ime.compose("😀", "😁")
-  await ime.commit("😁")
-  await writer.waitForText("가나😁")
-  await reviewer.waitForText("가나😁")
-  assert.equal(await stored(writer), "가나😁")
-})
-
-test("a syllable that replaces a selection behind a suggestion's new words is composed whole", async () => {
-  const { writer, reviewer } = await bothSeated("저는 물류가 좋습니다.")
-  await reviewer.review("물류", { suggestion: "유통", body: "더 넓게" })
-  await writer.page.locator("ins.passage-new", { hasText: "유통" }).waitFor()
-  await writer.select("가")
-  const ime = await inputMethod(writer)
-  await ime.compose("ㄴ", "느", "는")
-  await ime.commit("는")
-  await writer.waitForText("저는 물류는 좋습니다.")
-  await reviewer.waitForBase("저는 물류는 좋습니다.")
-  assert.equal(await stored(writer), "저는 물류는 좋습니다.")
-})
-
 /** Selections inside the quote of a suggestion of three lines, and the text without them. */
 const INSIDE = { q: "하나 n\np\n|\nred 둘", "q\n": "하나 n\np\n|red 둘", "\nq": "하나 n\np|\nred 둘", "p\nq": "하나 n\n|\nred 둘" }
 for (const [selected, left] of Object.entries(INSIDE)) {
@@ -162,12 +138,4 @@ test("a comment is composed while the text above it changes", async () => {
   await reviewer.page.keyboard.press("Control+Enter")
   await writer.card("좋아요").waitFor()
   await writer.page.locator(".passage", { hasText: "둘째" }).waitFor()
-})
-
-test("the caret moves by graphemes", async () => {
-  const { writer } = await bothSeated("a👩‍👩‍👧각b")
-  await writer.toEnd()
-  for (let step = 0; step < 3; step++) await writer.page.keyboard.press("ArrowLeft")
-  await writer.page.keyboard.insertText("|")
-  await writer.waitForText("a|👩‍👩‍👧각b")
 })

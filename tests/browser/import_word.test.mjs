@@ -9,7 +9,7 @@ import { browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
 
-test("N-2 an imported Word file has its heading as title, and the page says once what changed", async () => {
+test("an imported Word file has its heading as title, and the page says once what changed", async () => {
   const user = await browser.newUser(galley, { locale: "ko-KR" })
   const { page } = user
   const toast = page.locator("#toast")

@@ -94,7 +94,7 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
   await writer.page.locator("#turn").getByText("Your turn").waitFor()
 })
 
-test("A11Y-2 each card is one tab stop, Enter goes to its buttons, Esc back, and arrows to its neighbours", async () => {
+test("each card is one tab stop, Enter goes to its buttons, Esc back, and arrows to its neighbours", async () => {
   const { writer, reviewer } = await bothSeated("One. Two. Three.", {}, {}, ["Kim", "Lee"])
   for (const quote of ["One", "Two"]) await reviewer.review(quote, { body: `about ${quote}`, suggestion: quote.toLowerCase() })
   await writer.card("about Two").waitFor()

@@ -25,18 +25,8 @@ async function crowd(count = COUNT, text = TEXT) {
   await writer.begin("김민수", text)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
-  const quotes = Array.from({ length: count }, (_, at) => clause(at)).map((quote) => ({ quote, start: text.indexOf(quote) }))
-  await reviewer.page.evaluate(async (quotes) => {
-    const api = await source("api")
-    const link = location.pathname.split("/").pop()
-    const create = (/** @type {{ quote: string, start: number }} */ { quote, start }, /** @type {number} */ at) => {
-      const anchor = { start, end: start + quote.length, quote }
-      return api.createReview(link, { anchor, body: `${at + 1}번째 의견입니다. 근거를 한 문장으로 더 써 주시면 좋겠습니다.` })
-    }
-    for (let from = 0; from < quotes.length; from += 20) {
-      await Promise.all(quotes.slice(from, from + 20).map((quote, at) => create(quote, from + at)))
-    }
-  }, quotes)
+  const body = (/** @type {number} */ at) => `${at + 1}번째 의견입니다. 근거를 한 문장으로 더 써 주시면 좋겠습니다.`
+  await reviewer.createReviews(text, Array.from({ length: count }, (_, at) => ({ quote: clause(at), body: body(at) })))
   for (const user of [writer, reviewer]) {
     await until(async () => (await user.page.locator("#cards .card").count()) === count, `${count} cards`)
   }
@@ -76,7 +66,7 @@ async function assertInside(user, what) {
   await until(isInside, what, async () => JSON.stringify(await edges(user)))
 }
 
-test("s1-1: with 20 reviews on one paragraph each click shows the passage and its card", async () => {
+test("with 20 reviews on one paragraph each click shows the passage and its card", async () => {
   const { writer, reviewer } = await crowd()
   for (const user of [writer, reviewer]) {
     for (const at of [0, 19, 7, 12, 3, 16]) {
@@ -90,7 +80,7 @@ test("s1-1: with 20 reviews on one paragraph each click shows the passage and it
   await writer.shot("margin-crowded-writer")
 })
 
-test("s1-1: Alt ↓ shows each card in turn, and the first is the one after the caret (s2-17)", async () => {
+test("Alt ↓ shows each card in turn, and the first is the one after the caret", async () => {
   const { writer } = await crowd()
   await writer.select(clause(4))
   for (let step = 0; step < 2; step++) await writer.page.keyboard.press("ArrowLeft")
@@ -101,7 +91,7 @@ test("s1-1: Alt ↓ shows each card in turn, and the first is the one after the 
   }
 })
 
-test("s2-17: Alt ↓ and Alt ↑ lead from the caret, in the middle and at the end of the text, to its neighbours", async () => {
+test("Alt ↓ and Alt ↑ lead from the caret, in the middle and at the end of the text, to its neighbours", async () => {
   const { writer } = await crowd(6)
   const { page } = writer
   const active = (/** @type {number} */ at) => writer.card(`${at + 1}번째 의견`).and(page.locator("[data-active=true]")).waitFor()
@@ -133,7 +123,7 @@ test("s2-17: Alt ↓ and Alt ↑ lead from the caret, in the middle and at the e
   }
 })
 
-test("s1-1: the form of a new comment and its button are inside the window", async () => {
+test("the form of a new comment and its button are inside the window", async () => {
   const { reviewer } = await crowd()
   for (const at of [1, 10, 19]) {
     await reviewer.select(clause(at))
@@ -147,7 +137,7 @@ test("s1-1: the form of a new comment and its button are inside the window", asy
   }
 })
 
-test("P9: an active card that grows stays above the foot", async () => {
+test("an active card that grows stays above the foot", async () => {
   const { writer, reviewer } = await crowd(12)
   const card = writer.page.locator("#cards .card").nth(11)
   await card.click()
@@ -162,7 +152,7 @@ test("P9: an active card that grows stays above the foot", async () => {
   await assertInside(writer, "the card with its replies")
 })
 
-test("s1-2: done reviews have a tab of their own, and leave the open cards beside their lines", async () => {
+test("done reviews have a tab of their own, and leave the open cards beside their lines", async () => {
   const { writer } = await crowd(6)
   for (let at = 0; at < 3; at++) {
     await writer.card(`${at + 1}번째 의견`).click()
@@ -181,7 +171,7 @@ test("s1-2: done reviews have a tab of their own, and leave the open cards besid
   await assertInside(writer, "the open tab again")
 })
 
-test("s1-1: a line connects the active card and the one under the pointer with their passages, and no other", async () => {
+test("a line connects the active card and the one under the pointer with their passages, and no other", async () => {
   const { reviewer } = await crowd(3)
   const { page } = reviewer
   /** Where the lines to the cards begin and end, in px of the window. */
@@ -216,7 +206,7 @@ test("s1-1: a line connects the active card and the one under the pointer with t
   await number(1, "and loses it with the pointer")
 })
 
-test("n-1: the margin scrolls to the cards above, “above” leads to the first, and a click beside the paper releases the active card", async () => {
+test("the margin scrolls to the cards above, “above” leads to the first, and a click beside the paper releases the active card", async () => {
   const { writer } = await crowd()
   const { page } = writer
   const [first, last] = [page.locator("#cards .card").first(), page.locator("#cards .card").nth(COUNT - 1)]
@@ -317,7 +307,7 @@ test("a folded card that moves away under the pointer stays active after the cli
   }
 })
 
-test("n-13 n-15: the toast of a resolved comment reopens it, and the invite is not offered beside a reviewer", async () => {
+test("the toast of a resolved comment reopens it, and the invite is not offered beside a reviewer", async () => {
   const { writer } = await crowd(2)
   const { page } = writer
   await page.locator("#invite").waitFor({ state: "hidden" })
@@ -329,7 +319,7 @@ test("n-13 n-15: the toast of a resolved comment reopens it, and the invite is n
   await page.locator("#tab-done").waitFor({ state: "hidden" })
 })
 
-test("n-19: of 300 open comments those near the window are drawn, a key moves none, and the keyboard reaches all", async () => {
+test("of 300 open comments those near the window are drawn, a key moves none, and the keyboard reaches all", async () => {
   const count = 300
   const text = Array.from({ length: count }, (_, at) => `${clause(at)}을 적었습니다. ${"그 뒤의 문장입니다. ".repeat(12)}`).join("\n\n")
   const { writer } = await crowd(count, text)

@@ -34,7 +34,7 @@ async function desk() {
 /** @param {User} user @param {string} state */
 const waitForState = (user, state) => user.page.locator(`.card[data-state=${state}]`, { hasText: "for the first line" }).waitFor({ state: "attached" })
 
-test("T2: a suggestion in a deleted line goes to no twin of it, and an undo brings it back", async () => {
+test("a suggestion in a deleted line goes to no twin of it, and an undo brings it back", async () => {
   const { writer, reviewer } = await desk()
   await writer.select(OWN)
   await writer.page.keyboard.press("Backspace")
@@ -62,7 +62,7 @@ test("T2: a suggestion in a deleted line goes to no twin of it, and an undo brin
   }
 })
 
-test("T2: a moved passage is a guess that the writer looks at", async () => {
+test("a moved passage is a guess that the writer looks at", async () => {
   const { writer, reviewer } = await desk()
   const { page } = writer
   await writer.select(OWN)

@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { drawn, openMenu, until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
 import { askIsIdle, becomePartners, call, choose, hasFocus, holdAnswer, newUser, pairs, partner, readAgain, reading, says, two, write } from "./people.mjs"
-import { assertFits, browser, galley, inEachLook, tabTo, withGalley } from "./support.mjs"
+import { assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
@@ -373,33 +373,6 @@ test("a poll reads what a failed read left out, and discards nothing of a slow o
   await kim.page.locator("#requests-received li").waitFor()
   await kim.page.locator("#confirm").getByRole("button", { name: "Cancel" }).click()
   await hasFocus(kim, "#partners-list [data-act=remove][aria-label='Remove: Lee']")
-})
-
-test("a request is sent and accepted by keyboard alone", async () => {
-  const { kim, lee, handles } = await two()
-  const keys = kim.page.keyboard
-  await tabTo(kim, "#ask-open")
-  await keys.press("Enter")
-  await hasFocus(kim, "#ask-to")
-  await keys.insertText(`@${handles.lee}`)
-  await keys.press("Tab")
-  await kim.page.locator("#ask-found").getByText("This is Lee.").waitFor()
-  await keys.press("ArrowDown")
-  await until(() => kim.page.locator("#ask-as-reviewer").isChecked(), "the arrow chooses")
-  await tabTo(kim, "#ask-go")
-  await keys.press("Enter")
-  await kim.page.locator("#requests-sent li").waitFor()
-
-  await reading(lee, lee.page.locator("#requests-received li").waitFor())
-  await tabTo(lee, "#requests-received [data-act=accept]")
-  await lee.page.keyboard.press("Enter")
-  await partner(lee, "Kim").waitFor()
-  await hasFocus(lee, "#partners-title")
-  await tabTo(lee, "#partners-list [data-act=remove]")
-  await lee.page.keyboard.press("Enter")
-  await tabTo(lee, "#confirm .button-danger")
-  await lee.page.keyboard.press("Enter")
-  await lee.page.locator("#partners-none").waitFor()
 })
 
 test("axe: the partners, their requests and both forms, in each look, without overflow", async () => {

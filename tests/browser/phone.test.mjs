@@ -21,13 +21,7 @@ const TEXT = `지원 동기\n\n${Array.from({ length: COUNT }, (_, at) => clause
 /** A writer at a desk and a reviewer with a phone, and a number of reviews. @param {number} count @param {import("playwright-core").BrowserContextOptions} [options] */
 async function open(count, options = {}) {
   const { writer, reviewer } = await bothSeated(TEXT, options, { ...options, hasTouch: true, viewport: PHONE })
-  await reviewer.page.evaluate(async (quotes) => {
-    const api = await source("api")
-    const link = location.pathname.split("/").pop()
-    for (const [at, { quote, start }] of quotes.entries()) {
-      await api.createReview(link, { anchor: { start, end: start + quote.length, quote }, body: `${at + 1}번째 의견입니다.` })
-    }
-  }, Array.from({ length: count }, (_, at) => ({ quote: clause(at), start: TEXT.indexOf(clause(at)) })))
+  await reviewer.createReviews(TEXT, Array.from({ length: count }, (_, at) => ({ quote: clause(at), body: `${at + 1}번째 의견입니다.` })))
   await until(async () => (await reviewer.page.locator("#cards .card").count()) === count, `${count} cards`)
   return { writer, reviewer }
 }
@@ -62,7 +56,7 @@ async function assertVisible(user, what) {
 
 const isOpen = (/** @type {User} */ { page }) => page.evaluate(() => document.body.dataset.sheet === "open")
 
-test("s1-1 at 360 px: a tapped passage and its card are both visible, with 20 reviews on one paragraph", async () => {
+test("at 360 px: a tapped passage and its card are both visible, with 20 reviews on one paragraph", async () => {
   const { reviewer } = await open(COUNT)
   for (const at of [0, 19, 7, 12]) {
     const card = reviewer.page.locator("#cards .card").nth(at)
@@ -76,7 +70,7 @@ test("s1-1 at 360 px: a tapped passage and its card are both visible, with 20 re
   await assertAccessible(reviewer, "the sheet")
 })
 
-test("P9: a tapped suggestion shows its old words and its new ones above the sheet", async () => {
+test("a tapped suggestion shows its old words and its new ones above the sheet", async () => {
   const { writer, reviewer } = await bothSeated(TEXT, { hasTouch: true, viewport: PHONE })
   await reviewer.page.evaluate(async ([quote, start]) => {
     const anchor = { start, end: start + quote.length, quote }
@@ -90,7 +84,7 @@ test("P9: a tapped suggestion shows its old words and its new ones above the she
   await assertVisible(writer, "the old words")
 })
 
-test("s1-2 at 360 px: done reviews have their own tab in the sheet", async () => {
+test("at 360 px: done reviews have their own tab in the sheet", async () => {
   const { writer } = await open(3)
   await writer.resize(PHONE)
   await writer.page.locator("#sheet-open").click()
@@ -102,7 +96,7 @@ test("s1-2 at 360 px: done reviews have their own tab in the sheet", async () =>
   await writer.page.locator("#done-cards .card", { hasText: "1번째" }).waitFor()
 })
 
-test("s2-10: with the keyboard up the passage is above the sheet, one field is shown, and Send is visible", async () => {
+test("with the keyboard up the passage is above the sheet, one field is shown, and Send is visible", async () => {
   const { writer, reviewer } = await open(2, { locale: "ko-KR", colorScheme: "dark" })
   await reviewer.select(clause(9))
   await reviewer.page.locator("#selection-bar").getByRole("button").nth(1).tap()
@@ -133,7 +127,7 @@ test("s2-10: with the keyboard up the passage is above the sheet, one field is s
   await writer.card("더 또렷합니다.").waitFor()
 })
 
-test("s2-11: Back closes the sheet, the history and a dialog, and then leaves the page", async () => {
+test("Back closes the sheet, the history and a dialog, and then leaves the page", async () => {
   const { reviewer } = await open(1)
   const { page } = reviewer
   const desk = page.url()
@@ -161,7 +155,7 @@ test("s2-11: Back closes the sheet, the history and a dialog, and then leaves th
   assert.equal(page.url(), desk)
 })
 
-test("s2-11: a tap on the text, Esc and a swipe close the sheet, and a form stays", async () => {
+test("a tap on the text, Esc and a swipe close the sheet, and a form stays", async () => {
   const { reviewer } = await open(1)
   const { page } = reviewer
   const openSheet = async () => {
@@ -196,7 +190,7 @@ test("s2-11: a tap on the text, Esc and a swipe close the sheet, and a form stay
   assert.equal(await isOpen(reviewer), true, "a form in use stays")
 })
 
-test("n-18: the bar is one row, and the next step stands in the foot", async () => {
+test("the bar is one row, and the next step stands in the foot", async () => {
   const { reviewer } = await open(1)
   const { page } = reviewer
   for (const size of [PHONE, { width: 640, height: 420 }]) {
@@ -207,7 +201,7 @@ test("n-18: the bar is one row, and the next step stands in the foot", async () 
   }
 })
 
-test("n-18: with a finger the title is 44 px high, and the saved state stands whole in the bar below it", async () => {
+test("with a finger the title is 44 px high, and the saved state stands whole in the bar below it", async () => {
   const writer = await browser.newUser(galley, { hasTouch: true, isMobile: true, viewport: PHONE })
   await writer.begin("김민수", TEXT)
   const { page } = writer

@@ -158,18 +158,6 @@ test("a browser without push says so, and a server without it has no entry in th
   assert.equal(await kim.page.locator("#menu-panel [data-t='menu.notifications']").isVisible(), false)
 })
 
-test("after a request the page offers notifications quietly, and a press of the offer switches them on", async () => {
-  const { kim, handles } = await two()
-  await withPushService(kim)
-  await write(kim, handles.lee)
-  await kim.page.locator("#ask-go").click()
-  const offer = kim.page.locator("#toast p", { hasText: "The answer may take a while" }).getByRole("button", { name: "Notify me" })
-  await offer.waitFor()
-  assert.equal(await questions(kim), 0)
-  await Promise.all([says(kim, "This browser shows notifications now."), offer.click()])
-  assert.equal((await browsers(kim)).length, 1)
-})
-
 test("a waiter of the queue is offered notifications", async () => {
   const kim = await newUser("Kim")
   await withPushService(kim)

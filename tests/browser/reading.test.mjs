@@ -85,7 +85,7 @@ async function changes({ page }, act) {
 // The tests take each pair of role, window and caret once.
 for (const [at, { above, ...viewport }] of WINDOWS.entries()) {
   const how = (/** @type {boolean} */ hasFocus) => `at ${viewport.width} px, ${hasFocus ? "with" : "without"} the caret in it`
-  test(`T10 the line that the reviewer reads stays under the writer's edits ${how(at === 1)}`, async () => {
+  test(`the line that the reviewer reads stays under the writer's edits ${how(at === 1)}`, async () => {
     const hasFocus = at === 1
     const { writer, reviewer } = await both(viewport)
     const { keyboard } = writer.page
@@ -105,7 +105,7 @@ for (const [at, { above, ...viewport }] of WINDOWS.entries()) {
     }
   })
 
-  test(`T10 the line that the writer reads stays under suggestions and decisions ${how(at === 0)}`, async () => {
+  test(`the line that the writer reads stays under suggestions and decisions ${how(at === 0)}`, async () => {
     const hasFocus = at === 0
     const { writer, reviewer } = await both(viewport)
     await read(writer, hasFocus)

@@ -27,12 +27,7 @@ async function both(options = {}) {
 }
 
 /** @param {User} user @param {string} quote @param {string} suggestion */
-const suggest = ({ page }, quote, suggestion) =>
-  page.evaluate(async ({ quote, start, suggestion }) => {
-    const api = await source("api")
-    const link = location.pathname.split("/").pop()
-    await api.createReview(link, { anchor: { start, end: start + quote.length, quote }, body: "", suggestion })
-  }, { quote, start: LETTER.indexOf(quote), suggestion })
+const suggest = (user, quote, suggestion) => user.createReviews(LETTER, [{ quote, suggestion }])
 
 /** @param {User} user @param {string} selector @param {readonly string[]} wanted */
 async function reads({ page }, selector, wanted) {

@@ -42,7 +42,7 @@ async function spokenText({ page }) {
   return spoken.join("")
 }
 
-test("A11Y-2 A11Y-3 the list, a card and the form are named, and each button says to which card it belongs", async () => {
+test("the list, a card and the form are named, and each button says to which card it belongs", async () => {
   const { writer, reviewer } = await desk()
   await reviewer.review("two", { body: "a digit", suggestion: "2" })
   await reviewer.review("중복 응답 37건", { body: "출처가 있나요?" })
@@ -91,7 +91,7 @@ test("A11Y-2 A11Y-3 the list, a card and the form are named, and each button say
   for (const user of [writer, reviewer]) await assertAccessible(user, "the named margin")
 })
 
-test("A11Y-4 the marks in the text are spoken, and lead to their cards, in the language of the page", async () => {
+test("the marks in the text are spoken, and lead to their cards, in the language of the page", async () => {
   const { writer, reviewer } = await desk()
   await reviewer.review("two", { body: "a digit", suggestion: "2" })
   await reviewer.review("중복 응답 37건", { body: "출처가 있나요?" })
@@ -106,7 +106,7 @@ test("A11Y-4 the marks in the text are spoken, and lead to their cards, in the l
   await until(async () => (await spokenText(writer)).includes("[의견 with details: 중복 응답 37건]"), "the mark is spoken in Korean")
 })
 
-test("A11Y-5 each act is shown and spoken, and no sentence replaces the one before it", async () => {
+test("each act is shown and spoken, and no sentence replaces the one before it", async () => {
   const { writer, reviewer } = await desk()
   await reviewer.review("two", { body: "a digit" })
   await reviewer.page.locator("#announcer").getByText("Sent.").waitFor()
@@ -164,7 +164,7 @@ const counts = ({ page }, sentences) =>
     return sentences.map((sentence) => `${sentence} ${said.split(sentence).length - 1}`)
   }, sentences)
 
-test("A11Y-5 a toast and what its button does are spoken once each", async () => {
+test("a toast and what its button does are spoken once each", async () => {
   const { writer, reviewer } = await desk()
   await reviewer.review("two", { body: "a digit", suggestion: "2" })
   await reviewer.review("five", { body: "why?" })
@@ -203,7 +203,7 @@ const small = ({ page }) =>
     return found
   })
 
-test("A11Y-7 where the pointer is coarse each target is 44 px high and wide", async () => {
+test("where the pointer is coarse each target is 44 px high and wide", async () => {
   for (const viewport of [{ width: 390, height: 844 }, { width: 1024, height: 768 }]) {
     const { writer, reviewer } = await desk({ viewport, hasTouch: true, isMobile: true })
     await reviewer.page.evaluate(async () => {

@@ -43,7 +43,7 @@ const seenOf = ({ page }) => page.evaluate(() => /** @type {any} */ (globalThis)
 /** The part of the text that is drawn as a passage. @param {User} user */
 const passage = ({ page }) => page.locator(".passage").allTextContents()
 
-test("s2-9: a paragraph that is cut and pasted keeps its card, and is never called deleted", async () => {
+test("a paragraph that is cut and pasted keeps its card, and is never called deleted", async () => {
   const { writer, reviewer } = await open(TEXT, { hasClock: true })
   const users = [writer, reviewer]
   await reviewer.review(FIRST, { body: "근거를 더 써 주세요." })
@@ -68,7 +68,7 @@ test("s2-9: a paragraph that is cut and pasted keeps its card, and is never call
   }))
 })
 
-test("s2-9: an undone deletion leaves the card beside its line", async () => {
+test("an undone deletion leaves the card beside its line", async () => {
   const { writer, reviewer } = await open(TEXT, { hasClock: true })
   await reviewer.review(SECOND, { body: "짧아도 됩니다." })
   await watchCard(writer, "짧아도")
@@ -83,7 +83,7 @@ test("s2-9: an undone deletion leaves the card beside its line", async () => {
   assert.equal((await seenOf(writer)).losses, 0)
 })
 
-test("s2-9: a passage that stays away is called lost, three seconds after its deletion", async () => {
+test("a passage that stays away is called lost, three seconds after its deletion", async () => {
   const { writer, reviewer } = await open(TEXT, { hasClock: true })
   await reviewer.review(SECOND, { body: "짧아도 됩니다." })
   await writer.card("짧아도").waitFor()
@@ -115,7 +115,7 @@ async function frozen(work) {
   }
 }
 
-test("s2-7: offline, the own seat reconnects and the other is unknown", async () => {
+test("offline, the own seat reconnects and the other is unknown", async () => {
   const [writer, reviewer] = [await browser.newUser(galley, { locale: "ko-KR", viewport: WINDOW }), await browser.newUser(galley, { locale: "ko-KR", colorScheme: "dark", viewport: WINDOW })]
   await writer.begin("김민수", TEXT)
   await writer.page.locator("#no-reviews").getByText("초대 링크를 보내면").waitFor()
@@ -135,7 +135,7 @@ test("s2-7: offline, the own seat reconnects and the other is unknown", async ()
   for (const user of [writer, reviewer]) for (const role of ["writer", "reviewer"]) await user.page.locator(`#seat-badges [data-role=${role}][data-state=here]`).waitFor()
 })
 
-test("s2-8: a frozen server is named to the reviewer, whose comment stays a draft", async () => {
+test("a frozen server is named to the reviewer, whose comment stays a draft", async () => {
   const reviewer = await browser.newUser(galley, { locale: "ko-KR", viewport: WINDOW })
   const writer = await browser.newUser(galley, { viewport: WINDOW })
   await writer.begin("김민수", TEXT)
@@ -171,7 +171,7 @@ const edges = ({ page }, line) =>
     return { line: rect(found)?.top, paper: rect(document.querySelector("#paper"))?.left, notice: rect(document.querySelector("#notice"))?.left }
   }, line)
 
-test("§3: a notice covers the text in use instead of pushing it, and is aligned with the paper", async () => {
+test("a notice covers the text in use instead of pushing it, and is aligned with the paper", async () => {
   const { writer } = await open(`${TEXT}\n\n${"더 많은 문장.\n\n".repeat(40)}`)
   for (const scroll of [0, 300]) {
     await writer.page.locator(".cm-line", { hasText: "끝." }).click()
@@ -203,7 +203,7 @@ test("§3: a notice covers the text in use instead of pushing it, and is aligned
   }
 })
 
-test("§3: the other's initial stands level with the caret beside the text, and the name comes under the pointer", async () => {
+test("the other's initial stands level with the caret beside the text, and the name comes under the pointer", async () => {
   const { writer, reviewer } = await bothSeated(TEXT)
   await reviewer.page.locator(".cm-line", { hasText: SECOND }).click()
   const name = writer.page.locator(".peer-name")
@@ -243,7 +243,7 @@ async function tabOf(user) {
 /** Where a line stands in the window. @param {User} user @param {string} line */
 const topOf = async (user, line) => (await edges(user, line)).line ?? NaN
 
-test("s2-6: a second tab shows the text and the reviews read-only, and the seat takes over without a jump", async () => {
+test("a second tab shows the text and the reviews read-only, and the seat takes over without a jump", async () => {
   const { writer, reviewer } = await bothSeated(LONG, { locale: "ko-KR", viewport: WINDOW, hasClock: true }, { viewport: WINDOW })
   await reviewer.review(SECOND, { body: "짧아도 됩니다." })
   for (const user of [writer, reviewer]) {
@@ -300,7 +300,7 @@ test("s2-6: a second tab shows the text and the reviews read-only, and the seat 
   }
 })
 
-test("s2-6: a waiting tab reads the text again, and continues with it when it is granted", async () => {
+test("a waiting tab reads the text again, and continues with it when it is granted", async () => {
   const writer = await browser.newUser(galley, { locale: "ko-KR", viewport: WINDOW, hasClock: true })
   await writer.begin("김민수", LONG)
   const second = await tabOf(writer)

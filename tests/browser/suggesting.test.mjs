@@ -50,7 +50,7 @@ test("keys, deletion, line breaks and joined paragraphs are suggested, and undo 
   await serverHas(writer, [])
 })
 
-test("S2-20 an insertion at a caret, also in an empty line, is a suggestion without a selection", async () => {
+test("an insertion at a caret, also in an empty line, is a suggestion without a selection", async () => {
   const { writer, reviewer } = await desk("첫 줄입니다.\n\n끝 줄입니다.")
   await caretBehind(reviewer, "첫 줄입니다.")
   await reviewer.page.keyboard.press("ArrowDown")
@@ -257,27 +257,6 @@ test("Hangul is composed in a word, and the composed node never moves", async ()
   await reviewer.waitForText("저는 물류산업를 좋아합니다.\n다음 줄.")
   await until(async () => JSON.stringify(await suggestions(writer)).includes("물류산업"), "the word is suggested")
   await until(async () => (await reviewer.page.locator("ins.passage-new").allTextContents()).join() === "물류산업를", "the whole word is drawn")
-})
-
-test("Hangul over a selection, and after Backspace beside struck words, is composed whole", async () => {
-  const { writer, reviewer } = await desk("저는 물류가 좋습니다.")
-  const ime = await inputMethod(reviewer)
-  await reviewer.select("물류")
-  await ime.compose("ㅇ", "유")
-  await ime.commit("유")
-  await ime.compose("ㅌ", "토", "통")
-  await ime.commit("통")
-  await reviewer.waitForText("저는 유통가 좋습니다.")
-  await until(async () => (await struck(reviewer)).join() === "물류", "the old word is struck")
-  await reviewer.page.keyboard.press("Backspace")
-  await reviewer.waitForText("저는 유가 좋습니다.")
-  await ime.compose("ㅎ", "화")
-  await watchComposed(reviewer)
-  await ime.compose("확", "화")
-  await assertUntouched(reviewer)
-  await ime.commit("화")
-  await reviewer.waitForText("저는 유화가 좋습니다.")
-  await until(async () => JSON.stringify(await suggestions(writer)).includes("유화"), "it is suggested")
 })
 
 test("the writer edits the line of a composition: the edit waits, and both are there at the end", async () => {

@@ -23,7 +23,7 @@ async function shortened(options) {
   return { writer, reviewer }
 }
 
-test("T1 the writer types another letter in a quote: what the reviewer types beside it is sent, and a reload shows the same", async () => {
+test("the writer types another letter in a quote: what the reviewer types beside it is sent, and a reload shows the same", async () => {
   const { writer, reviewer } = await shortened({ locale: "ko-KR" })
   await writer.page.keyboard.insertText("품")
   await writer.waitForText("저는 물품를 배웠습니다.")
@@ -67,7 +67,7 @@ test("the words of a suggestion whose quote the writer edited can be put in, and
   await serverHas(writer, [["물류를", "유통을"]])
 })
 
-test("T7 the writer deletes a letter of a quote and types it again: the reviewer reads what will be accepted", async () => {
+test("the writer deletes a letter of a quote and types it again: the reviewer reads what will be accepted", async () => {
   const { writer, reviewer } = await shortened()
   await reviewer.waitForText("저는 물를 배웠습니다.")
   await writer.page.keyboard.insertText("류")
@@ -81,7 +81,7 @@ test("T7 the writer deletes a letter of a quote and types it again: the reviewer
   await reviewer.waitForText("저는 유통을 배웠습니다.")
 })
 
-test("T12 the writer deletes the whole text and takes it back: the own suggestions are text again", async () => {
+test("the writer deletes the whole text and takes it back: the own suggestions are text again", async () => {
   const { writer, reviewer } = await desk("저는 물류를 배웠습니다.\n둘째 줄입니다.")
   await reviewer.select("물류를")
   await reviewer.page.keyboard.insertText("유통을")
@@ -98,7 +98,7 @@ test("T12 the writer deletes the whole text and takes it back: the own suggestio
   assert.deepEqual(await struck(reviewer), ["물류를"])
 })
 
-test("T1 words that cannot enter the text of a later page stay in the browser until their author discards them", async () => {
+test("words that cannot enter the text of a later page stay in the browser until their author discards them", async () => {
   const { writer, reviewer } = await desk("저는 물류를 배웠습니다.\n둘째 줄입니다.")
   const { page } = reviewer
   const context = page.context()

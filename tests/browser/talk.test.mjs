@@ -69,7 +69,7 @@ async function choose(user, text) {
 for (const { language, name, viewport } of LOOKS) {
   const words = WORDS[language]
 
-  test(`s2-1: the writer starts a comment, edits and deletes it, and alone decides (${name}, ${language})`, async () => {
+  test(`the writer starts a comment, edits and deletes it, and alone decides (${name}, ${language})`, async () => {
     const { writer, reviewer } = await together(language, viewport)
     await writer.select("둘째 문장")
     const bar = writer.page.locator("#selection-bar")
@@ -108,7 +108,7 @@ for (const { language, name, viewport } of LOOKS) {
     await reviewer.card("뺄까요").waitFor({ state: "detached" })
   })
 
-  test(`s2-2: an overall comment stands above all others, and Alt ↓ passes through it (${name}, ${language})`, async () => {
+  test(`an overall comment stands above all others, and Alt ↓ passes through it (${name}, ${language})`, async () => {
     const { writer, reviewer } = await together(language, viewport)
     await reviewer.select("첫 문장")
     await reviewer.page.keyboard.press("Control+Alt+m")
@@ -202,7 +202,7 @@ for (const { language, name, viewport } of LOOKS) {
     assert.equal(await writer.page.evaluate(() => document.activeElement?.closest(".card") !== null), true, "the focus stays at the card")
   })
 
-  test(`s2-4: a new comment is shown, counted in the title, and seen after a look (${name}, ${language})`, async () => {
+  test(`a new comment is shown, counted in the title, and seen after a look (${name}, ${language})`, async () => {
     const { writer, reviewer } = await together(language, viewport)
     const { page } = writer
     await page.locator(".cm-content").focus()
@@ -276,7 +276,7 @@ for (const { language, name, viewport } of LOOKS) {
     await until(() => serverKnowsAllSeen(writer), "the server knows of all")
   })
 
-  test(`s2-5: the reviewer hands back, the writer asks again, and both can undo it (${name}, ${language})`, async () => {
+  test(`the reviewer hands back, the writer asks again, and both can undo it (${name}, ${language})`, async () => {
     const { writer, reviewer } = await together(language, viewport)
     const turnOf = (/** @type {User} */ { page }) => page.locator("#turn")
     await turnOf(writer).getByRole("button", { name: words.first }).waitFor()

@@ -29,7 +29,7 @@ const box = async ({ page }, selector) => {
 }
 
 for (const viewport of WINDOWS) {
-  test(`S2-3 the foot counts the selection at ${viewport.width} px`, async () => {
+  test(`the foot counts the selection at ${viewport.width} px`, async () => {
     const writer = await browser.newUser(galley, { locale: "ko-KR", viewport })
     await writer.begin("김민수", KOREAN)
     const selected = writer.page.locator("#selected")
@@ -41,7 +41,7 @@ for (const viewport of WINDOWS) {
     await selected.waitFor({ state: "hidden" })
   })
 
-  test(`S2-19 the selection bar stays inside the window for a selection of many pages at ${viewport.width} px`, async () => {
+  test(`the selection bar stays inside the window for a selection of many pages at ${viewport.width} px`, async () => {
     const text = Array.from({ length: 120 }, (_, at) => `${at}: ${ENGLISH.slice(0, 40)}`).join("\n")
     const { reviewer } = await both(text, { viewport })
     // The first lines may be out of the window, so no click reaches them.
@@ -59,7 +59,7 @@ for (const viewport of WINDOWS) {
   })
 }
 
-test("§3 English is counted in words, and EUC-KR is shown where Korean is", async () => {
+test("English is counted in words, and EUC-KR is shown where Korean is", async () => {
   const kinds = (/** @type {User} */ { page }) =>
     page.evaluate(() => [...document.querySelectorAll("#counts .count")].map(({ className }) => className.replace("count count-", "")))
   const english = await browser.newUser(galley)
@@ -78,7 +78,7 @@ test("§3 English is counted in words, and EUC-KR is shown where Korean is", asy
   await korean.page.getByText("14 / 5 words · 9 over").waitFor()
 })
 
-test("A11Y-8 the text has its own language, whatever the language of the page is", async () => {
+test("the text has its own language, whatever the language of the page is", async () => {
   const writer = await browser.newUser(galley, { locale: "en-GB" })
   await writer.begin("김민수", KOREAN)
   const content = writer.page.locator(".cm-content")
@@ -89,7 +89,7 @@ test("A11Y-8 the text has its own language, whatever the language of the page is
   await content.and(writer.page.locator("[lang=en]")).waitFor()
 })
 
-test("§3 an Arabic line runs from right to left, its full stop on the left; the lines round it do not", async () => {
+test("an Arabic line runs from right to left, its full stop on the left; the lines round it do not", async () => {
   const { writer } = await both("The first line.\nهذا نص باللغة العربية.\nThe third line.")
   const lines = writer.page.locator(".cm-line")
   const directions = await lines.evaluateAll((all) => all.map((line) => getComputedStyle(line).direction))
@@ -110,7 +110,7 @@ test("§3 an Arabic line runs from right to left, its full stop on the left; the
   await writer.shot("right-to-left")
 })
 
-test("§3 a new word over the tail of a marked passage is outside the mark", async () => {
+test("a new word over the tail of a marked passage is outside the mark", async () => {
   const { writer, reviewer } = await both(ENGLISH)
   await reviewer.review("process is one", { body: "Which?" })
   await writer.card("Which?").waitFor()
@@ -121,7 +121,7 @@ test("§3 a new word over the tail of a marked passage is outside the mark", asy
   assert.equal(mark.join("").trim(), "process")
 })
 
-test("§3 over the target the parts of the foot keep their places", async () => {
+test("over the target the parts of the foot keep their places", async () => {
   const writer = await browser.newUser(galley, { locale: "ko-KR", viewport: { width: 1440, height: 900 } })
   await writer.begin("김민수", "가".repeat(95))
   await writer.page.locator(".count-all dd").getByText("95", { exact: true }).waitFor()
@@ -169,7 +169,7 @@ const SIZES = [
 ].map(([width = 0, height = 0]) => ({ width, height }))
 
 for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
-  test(`§3 no control breaks inside a word from 320 to 1920 px, and the foot is one row (${locale})`, async () => {
+  test(`no control breaks inside a word from 320 to 1920 px, and the foot is one row (${locale})`, async () => {
     const { writer, reviewer } = await both(`${text}\n\n`.repeat(20), { locale: String(locale) })
     await reviewer.page.evaluate(async (quote) => {
       const api = await source("api")
@@ -197,7 +197,7 @@ for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
 }
 
 for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
-  test(`§3 a long selection, a target and an unread comment stand beside each other in a narrow foot (${locale})`, async () => {
+  test(`a long selection, a target and an unread comment stand beside each other in a narrow foot (${locale})`, async () => {
     const { writer, reviewer } = await both(`${text}\n\n`.repeat(60), { locale: String(locale), viewport: { width: 320, height: 640 } })
     await openMenu(writer, "#target")
     await writer.page.locator("#target-number").fill("10000")
@@ -223,14 +223,14 @@ for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
   })
 }
 
-test("§3 at 1024 px no seat badge is cut while there is room", async () => {
+test("at 1024 px no seat badge is cut while there is room", async () => {
   const { writer } = await both(ENGLISH, { viewport: { width: 1024, height: 768 } })
   const cut = await writer.page.locator(".seat-badge-name").evaluateAll((names) => names.filter((name) => name.clientWidth < name.scrollWidth).map((name) => name.textContent))
   assert.deepEqual(cut, [])
   assert.ok((await box(writer, "#turn button")).height < 40, "the button is one line")
 })
 
-test("§3 the card of a suggestion whose passage has changed shows the quote once", async () => {
+test("the card of a suggestion whose passage has changed shows the quote once", async () => {
   const { writer, reviewer } = await both(ENGLISH)
   await reviewer.review("the work of the team", { body: "Plainer.", suggestion: "teamwork" })
   await writer.card("Plainer.").waitFor()
@@ -244,7 +244,7 @@ test("§3 the card of a suggestion whose passage has changed shows the quote onc
   assert.ok(!quote || quote.width <= 1, "the quote itself is for a screen reader")
 })
 
-test("§3 the documents of a user who returns stand in the upper half of the start page", async () => {
+test("the documents of a user who returns stand in the upper half of the start page", async () => {
   const { writer } = await both(ENGLISH, { viewport: { width: 1280, height: 720 } })
   await writer.page.goto(galley.url)
   const row = await box(writer, "#mine .row")

@@ -36,16 +36,9 @@ async function open(writing, reviewing) {
 
 /** Suggests something for each clause, and remarks on the whole text. @param {User} reviewer @param {User} writer */
 async function suggestAll(reviewer, writer) {
-  const quotes = Array.from({ length: COUNT }, (_, at) => ({ quote: clause(at), start: TEXT.indexOf(clause(at)) }))
-  await reviewer.page.evaluate(async (quotes) => {
-    const api = await source("api")
-    const link = location.pathname.split("/").pop()
-    await api.createReview(link, { anchor: null, body: "전체적으로 좋습니다." })
-    for (const { quote, start } of quotes) {
-      const anchor = { start, end: start + quote.length, quote }
-      await api.createReview(link, { anchor, body: `${quote}의 이유`, suggestion: `${quote} 전체` })
-    }
-  }, quotes)
+  const quotes = Array.from({ length: COUNT }, (_, at) => clause(at))
+  const suggestions = quotes.map((quote) => ({ quote, body: `${quote}의 이유`, suggestion: `${quote} 전체` }))
+  await reviewer.createReviews(TEXT, [{ quote: null, body: "전체적으로 좋습니다." }, ...suggestions])
   await until(async () => (await writer.page.locator("#cards .card").count()) === COUNT + 1, "the writer has all cards")
 }
 
@@ -192,7 +185,7 @@ test("a toast stands above the bar of a selection on a phone", async () => {
   assert.ok(toast.bottom <= bar.top, JSON.stringify({ toast, bar }))
 })
 
-test("n-5: a toast covers no field of the margin, and not the one of the target", async () => {
+test("a toast covers no field of the margin, and not the one of the target", async () => {
   const { writer, reviewer } = await open(WIDE, WIDE)
   await suggestAll(reviewer, writer)
   await writer.card(`${clause(0)}의 이유`).click()

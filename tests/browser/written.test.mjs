@@ -1,5 +1,5 @@
 // @ts-check
-/** A reload keeps written text that is not sent, and Cancel can be taken back (s1-6); no other loss takes it either. */
+/** A reload keeps written text that is not sent, and Cancel can be taken back; no other loss takes it either. */
 
 import assert from "node:assert/strict"
 import { readFile } from "node:fs/promises"
@@ -10,7 +10,7 @@ import { assertAccessible, bothSeated, browser, galley, withGalley } from "./sup
 
 withGalley()
 
-test("s1-6: a reload keeps the text and the title on the start page, until the document is created", async () => {
+test("a reload keeps the text and the title on the start page, until the document is created", async () => {
   const { page } = await browser.newUser(galley)
   await page.goto(galley.url)
   await page.locator("#name").fill("김민수")
@@ -29,7 +29,7 @@ test("s1-6: a reload keeps the text and the title on the start page, until the d
   assert.equal(await page.locator("#paste-text").inputValue(), "")
 })
 
-test("s1-6: a reload keeps a half-written comment and a reply, and a cancelled comment can be taken back", async () => {
+test("a reload keeps a half-written comment and a reply, and a cancelled comment can be taken back", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("김민수", "첫 문장입니다. 둘째 문장입니다.")
   await reviewer.follow(await writer.invite(), "이서연")
@@ -59,7 +59,7 @@ test("s1-6: a reload keeps a half-written comment and a reply, and a cancelled c
   assert.equal(await writer.card("첫 의견").locator(".reply-field").inputValue(), "반쯤 쓴 답글")
 })
 
-test("s1-6: a tab that crashes has the half-written comment when it is loaded again", async () => {
+test("a tab that crashes has the half-written comment when it is loaded again", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("김민수", "첫 문장입니다. 둘째 문장입니다.")
   await reviewer.follow(await writer.invite(), "이서연")
@@ -77,7 +77,7 @@ test("s1-6: a tab that crashes has the half-written comment when it is loaded ag
   await until(written, "the form has the comment")
 })
 
-test("n-6: a replaced reviewer copies, saves and discards what was not sent, also after a reload", async () => {
+test("a replaced reviewer copies, saves and discards what was not sent, also after a reload", async () => {
   const { writer, reviewer } = await bothSeated("첫 문장입니다. 둘째 문장입니다.")
   const { page } = reviewer
   await writer.select("첫 문장")
@@ -132,7 +132,7 @@ test("n-6: a replaced reviewer copies, saves and discards what was not sent, als
   assert.equal(await rest.isVisible(), false)
 })
 
-test("n-7: a comment and a reply that failed offline lose their error with the return, and are sent once", async () => {
+test("a comment and a reply that failed offline lose their error with the return, and are sent once", async () => {
   const { writer, reviewer } = await bothSeated("첫 문장입니다. 둘째 문장입니다.")
   await reviewer.review("첫 문장", { body: "첫 의견" })
   const { page } = reviewer
@@ -159,7 +159,7 @@ test("n-7: a comment and a reply that failed offline lose their error with the r
   await until(async () => (await writer.card("첫 의견").locator(":scope > .form-error").textContent()) === "", "the error is gone")
 })
 
-test("n-7: a comment and a reply that arrived without an answer are not sent twice", async () => {
+test("a comment and a reply that arrived without an answer are not sent twice", async () => {
   const { writer, reviewer } = await bothSeated("첫 문장입니다. 둘째 문장입니다.")
   // The request arrives, and its answer does not.
   await reviewer.page.route(/\/(reviews|replies)$/, async (route) => {

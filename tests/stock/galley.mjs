@@ -26,10 +26,12 @@ export class Galley {
   /**
    * @param {Record<string, string | undefined>} [settings] by their environment names
    * @param {string} [port] to listen on, where a load balancer has the public address
+   * @param {string} [program] another binary than that of GALLEY_BIN
    */
-  static async start(settings = {}, port = "0") {
-    if (!existsSync(binary)) throw new Error(`${binary}: build it, or name another in GALLEY_BIN`)
+  static async start(settings = {}, port = "0", program = binary) {
+    if (!existsSync(program)) throw new Error(`${program}: build it, or name another in GALLEY_BIN`)
     const galley = new Galley(mkdtempSync(join(tmpdir(), "galley-")), settings)
+    galley.binary = resolve(program)
     galley.port = port
     await galley.run()
     return galley

@@ -1,4 +1,4 @@
-//! Holds the responses of a server to the `OpenAPI` document that it serves.
+//! Holds the responses, the events and the webhooks of a server to the `OpenAPI` document that it serves.
 //!
 //! A response has a status that its operation lists, a content type of that status, and a body that matches
 //! the schema. The schemas are JSON Schema 2020-12 in the keywords that the document uses; an unknown keyword
@@ -44,6 +44,25 @@ pub(crate) fn hold(received: &Received<'_>) {
         let body = json.map(ToString::to_string).unwrap_or_default();
         panic!("{method} {path} -> {status} is not in the OpenAPI document: {fault}\n{body}");
     }
+}
+
+/// Fails the test if the JSON of a frame is not one that the document describes.
+pub(crate) fn hold_event(event: &Value) {
+    let variants = rule_list(&CONTRACT.document["components"]["schemas"]["ServerEvent"]["oneOf"]);
+    let mut of_name = variants.filter(|it| it["properties"]["event"]["const"] == event["event"]);
+    let fault = match of_name.next() {
+        Some(schema) => CONTRACT.matches(schema, event).err(),
+        None => Some("it has no such event".to_owned()),
+    };
+    assert!(fault.is_none(), "not in the OpenAPI document: {fault:?}\n{event}");
+}
+
+/// Fails the test if the body of a webhook is not one that the document describes.
+pub(crate) fn hold_webhook(body: &Value) {
+    let webhook = &CONTRACT.document["webhooks"][body["type"].as_str().unwrap_or_default()];
+    let schema = &webhook["post"]["requestBody"]["content"]["application/json"]["schema"];
+    let fault = CONTRACT.matches(schema, body).err();
+    assert!(fault.is_none(), "not in the OpenAPI document: {fault:?}\n{body}");
 }
 
 impl Contract {

@@ -6,7 +6,10 @@ use std::time::Duration;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{NodeId, SessionId, ShareLinkId};
 use galley::domain::seat::{Role, Seat};
-use galley::locks::{Claim, Claimed, Grant, HeldLock, Holder, LockName, Locks, Owner, Takeover};
+use galley::locks::{
+    Claim, Claimed, Grant, HeldLock, Holder, LockError, LockName, Locks, Owner, Policy, Takeover,
+    WaitOutcome, WaitPolicy, Waiter,
+};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
@@ -71,6 +74,20 @@ pub(crate) async fn refused(locks: &Locks, claim: &Claim) -> Holder {
     match locks.claim(claim).await.expect("a reply") {
         Claimed::Busy(holder) => holder,
         Claimed::Granted(grant) => panic!("granted: {grant:?}"),
+    }
+}
+
+/// A wait in the queue of at most `total`.
+pub(crate) fn queued(total: Duration) -> Policy {
+    Policy::Queue(WaitPolicy { slice: Duration::from_secs(1), total })
+}
+
+/// Waits for the grant, and ignores changes of position.
+pub(crate) async fn granted_in_turn(mut waiter: Waiter) -> Result<Grant, LockError> {
+    loop {
+        if let WaitOutcome::Granted(grant) = waiter.next().await? {
+            return Ok(grant);
+        }
     }
 }
 

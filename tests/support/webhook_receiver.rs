@@ -7,6 +7,7 @@ use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key};
 use chrono::Utc;
 use serde_json::{Value, json};
 
+use crate::support::contract;
 use crate::support::push_service::{PushService, Received};
 
 /// The secret of every endpoint of the tests.
@@ -35,6 +36,7 @@ pub(crate) fn event(received: &Received) -> Value {
     let own: String = mac.sign().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(signature, own);
     let event: Value = serde_json::from_slice(&received.body).expect("JSON");
+    contract::hold_webhook(&event);
     assert_eq!(received.header("galley-event"), event["type"].as_str());
     assert_eq!(received.header("content-type"), Some("application/json"));
     event

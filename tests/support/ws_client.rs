@@ -23,6 +23,7 @@ use yrs::{
     TextRef, Transact, Update,
 };
 
+use crate::support::contract;
 use crate::support::redis_server::TEST_TIMEOUT;
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -309,7 +310,9 @@ impl State {
     fn take(&mut self, message: &[u8]) -> Option<bytes::Bytes> {
         if message.first() == Some(&100) {
             let json = message.get(1..).and_then(var_string).expect("an event is a string");
-            self.events.push(serde_json::from_str(json).expect("an event is JSON"));
+            let event = serde_json::from_str(json).expect("an event is JSON");
+            contract::hold_event(&event);
+            self.events.push(event);
             return None;
         }
         self.keep_alives += usize::from(message == protocol::keep_alive());

@@ -7,40 +7,23 @@ use crate::tree::{self, Source, assert_none};
 /// A module and a file or folder of it, such as (`locks`, `redis/`).
 type Entry = (String, String);
 
+/// A row names its module, so it covers the root of the module; the file of a test stands beside the code that
+/// it tests.
 #[test]
-fn every_file_stands_in_the_map() {
-    let map = map();
-    let files = files();
-    let complaints: Vec<_> = files
-        .iter()
-        .filter(|path| !map.iter().any(|entry| covers(entry, path)))
-        .map(|path| format!("{path} has no entry"))
-        .collect();
-    assert_none(
-        &complaints,
-        "name it in the Map of src/ARCHITECTURE.md, in the row of its subject",
-    );
-}
-
-#[test]
-fn every_entry_of_the_map_exists() {
-    let paths: Vec<_> = tree::all().into_iter().map(|source| source.path).collect();
-    let complaints: Vec<_> = map()
-        .iter()
-        .filter(|entry| !paths.iter().any(|path| covers(entry, path)))
-        .map(|(module, name)| format!("src/{module}/{name} does not exist"))
-        .collect();
-    assert_none(&complaints, "correct the Map of src/ARCHITECTURE.md");
-}
-
-#[test]
-fn an_entry_covers_its_file_or_the_files_of_its_folder() {
-    let entry = |module: &str, name: &str| (module.to_owned(), name.to_owned());
-    assert!(covers(&entry("locks", "redis/"), "src/locks/redis/lua/claim.lua"));
-    assert!(covers(&entry("locks", "name"), "src/locks/name.rs"));
-    assert!(covers(&entry("locks", "GUIDE.md"), "src/locks/GUIDE.md"));
-    assert!(!covers(&entry("locks", "name"), "src/locks/name/other.rs"));
-    assert!(!covers(&entry("locks", "name"), "src/rooms/name.rs"));
+fn the_map_has_each_file_and_no_other() {
+    let (map, all) = (map(), tree::all());
+    let is_of_tests =
+        |source: &Source| source.stem().ends_with("tests") || source.path.contains("/tests/");
+    let files =
+        all.iter().filter(|source| source.is_in("src") && source.path.matches('/').count() > 1);
+    let files = files.filter(|it| ["json", "lua", "rs", "sql"].contains(&it.kind()));
+    let files = files.filter(|it| !["mod", "lib"].contains(&it.stem()) && !is_of_tests(it));
+    let missing = files.filter(|file| !map.iter().any(|entry| covers(entry, &file.path)));
+    let gone = map.iter().filter(|entry| !all.iter().any(|source| covers(entry, &source.path)));
+    let mut complaints: Vec<_> =
+        missing.map(|file| format!("{} has no entry", file.path)).collect();
+    complaints.extend(gone.map(|(module, name)| format!("src/{module}/{name} does not exist")));
+    assert_none(&complaints, "correct the Map of src/ARCHITECTURE.md, in the row of the subject");
 }
 
 fn covers((module, name): &Entry, path: &str) -> bool {
@@ -66,17 +49,4 @@ fn map() -> BTreeSet<Entry> {
     }
     assert!(entries.len() > 100, "the map is not read");
     entries
-}
-
-/// The files of the modules. A row names its module, so it covers the root of the module; the file of a
-/// test stands beside the code that it tests.
-fn files() -> Vec<String> {
-    let is_root = |source: &Source| ["mod", "lib"].contains(&source.stem());
-    let is_of_tests =
-        |source: &Source| source.stem().ends_with("tests") || source.path.contains("/tests/");
-    let is_of_module = |source: &Source| source.path.matches('/').count() > 1;
-    let sources = tree::of_kind(&["json", "lua", "rs", "sql"]);
-    let files = sources.into_iter().filter(|source| source.is_in("src") && is_of_module(source));
-    let files = files.filter(|source| !is_root(source) && !is_of_tests(source));
-    files.map(|source| source.path).collect()
 }

@@ -60,36 +60,23 @@ impl Source {
 
     /// Lines of Rust code, without comments and top-level test items.
     pub(crate) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
-        let mut skipping = Skipping::Nothing;
-        let mut is_code = move |line: &str| {
-            let was = skipping;
-            skipping = match was {
-                _ if line == "#[cfg(test)]" => Skipping::Item,
-                Skipping::Item if line.starts_with("#[") => Skipping::Item,
-                Skipping::Item if line.ends_with('{') => Skipping::Block,
-                Skipping::Block if line != "}" => Skipping::Block,
-                Skipping::Nothing | Skipping::Item | Skipping::Block => Skipping::Nothing,
-            };
-            was == Skipping::Nothing
-                && skipping == Skipping::Nothing
-                && !line.trim_start().starts_with("//")
-        };
-        self.lines().filter(move |(_, line)| is_code(line))
+        // A test item is a line, or ends with a closing brace at the start of a line, as rustfmt writes it.
+        let (mut is_item, mut is_block) = (false, false);
+        self.lines().filter(move |(_, line)| {
+            if is_block || is_item {
+                is_item = is_item && line.starts_with("#[");
+                let opens = !is_block && !is_item && line.ends_with('{');
+                is_block = opens || is_block && *line != "}";
+                return false;
+            }
+            is_item = *line == "#[cfg(test)]";
+            !is_item && !line.trim_start().starts_with("//")
+        })
     }
 
     pub(crate) fn complaint(&self, line: usize, what: &str) -> String {
         format!("{}:{line}: {what}", self.path)
     }
-}
-
-/// The state of [`Source::code`] between lines.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Skipping {
-    Nothing,
-    /// The item after `#[cfg(test)]`, which may be a single line.
-    Item,
-    /// Up to a closing brace at the start of a line, as rustfmt writes it.
-    Block,
 }
 
 /// The rest of a path below `src` or `src/core`.
@@ -146,21 +133,6 @@ fn is_foreign(path: &str) -> bool {
         || path.starts_with("static/vendor/") && name.contains('-')
 }
 
-/// Resolves the path `relative` of a file in `folder`.
-pub(crate) fn resolve(folder: &str, relative: &str) -> String {
-    let mut parts: Vec<_> = folder.split('/').collect();
-    for part in relative.split('/') {
-        match part {
-            "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
-}
-
 fn inside(root: &Path, path: &Path) -> String {
-    let inside = path.strip_prefix(root).expect("below the root");
-    let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
-    parts.join("/")
+    path.strip_prefix(root).expect("below the root").to_string_lossy().replace('\\', "/")
 }

@@ -24,6 +24,7 @@ test("each close code of a lost seat has a sentence", () => {
   const codes = [4400, 4401, 4403, 4404, 4408, 4410, 4411, 4413].map((code) => lossReason(code, ""))
   reasons.push(lossReason(4403, "not-your-role"))
   assert.equal(reasons.at(-1), "replaced")
+  assert.deepEqual([lossReason(4401, "revoked"), lossReason(4404, "revoked")], ["signin", "revoked"])
   for (const why of [...reasons, ...codes]) assert.ok(`state.lost.${why}` in en, why)
 })
 

@@ -55,7 +55,7 @@ test("all white space is left out of the solid count", () => {
   assert.equal(count("a\tb\u3000c d").solid, 4)
 })
 
-test("§3 words: those between spaces and dashes that have a letter or a digit, as a word processor counts", () => {
+test("words: those between spaces and dashes that have a letter or a digit, as a word processor counts", () => {
   const words = (/** @type {string} */ text) => count(text).words
   assert.equal(words("A well-known essay, isn't it? - 1,000 words (e.g.)"), 8)
   assert.equal(words("one — two–three…\n\nfour & five"), 5)

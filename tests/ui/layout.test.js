@@ -27,7 +27,7 @@ test("the active card is level with its text and the others move aside", () => {
   assert.deepEqual(list(arrange(boxes(200, 200, 210), { ...options, active: "a" })), [200, 260, 320])
 })
 
-test("s1-1: with 20 cards on one paragraph the active one is level with its text", () => {
+test("with 20 cards on one paragraph the active one is level with its text", () => {
   const crowd = Array.from({ length: 20 }, (_, at) => ({ id: String(at), want: 100 + at, height: 50 }))
   for (const { id, want } of crowd) {
     const tops = arrange(crowd, { ...options, active: id })

@@ -5,15 +5,15 @@ import assert from "node:assert/strict"
 import { beforeEach, mock, test } from "node:test"
 
 import { ChangeSet, Y } from "../../static/js/lib/vendor.ts"
-import { Mirror } from "../../static/js/suggest/mirror.ts"
-import { Suggesting } from "../../static/js/suggest/suggesting.ts"
+import { Mirror } from "../../static/js/suggest/sync/mirror.ts"
+import { Suggesting } from "../../static/js/suggest/sync/suggesting.ts"
 import { FakeView } from "./reviewer_editor.js"
 
 /** @param {string} content */
 function page(content) {
   const text = new Y.Doc().getText("content")
   text.insert(0, content)
-  const mirror = new Mirror(text, () => false)
+  const mirror = new Mirror(text)
   const view = new FakeView(content, mirror.extensions)
   mirror.attach(/** @type {any} */ (view))
   let ids = 0

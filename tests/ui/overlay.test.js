@@ -7,12 +7,12 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.ts"
-import { fulfilledIn, splitFulfilled } from "../../static/js/suggest/acceptance.ts"
-import { Overlay } from "../../static/js/suggest/overlay.ts"
-import { applied, partsOf, shiftPart } from "../../static/js/suggest/parts.ts"
-import { mappingOf } from "../../static/js/suggest/ranges.ts"
+import { fulfilledIn, splitFulfilled } from "../../static/js/suggest/model/acceptance.ts"
+import { Overlay } from "../../static/js/suggest/model/overlay.ts"
+import { applied, partsOf, shiftPart } from "../../static/js/suggest/model/parts.ts"
+import { mappingOf } from "../../static/js/suggest/model/ranges.ts"
 
-/** @typedef {import("../../static/js/suggest/parts.ts").Part} Part */
+/** @typedef {import("../../static/js/suggest/model/parts.ts").Part} Part */
 
 const SEED = Number(process.env.GALLEY_SEED ?? Math.floor(Math.random() * 2 ** 32))
 const ROUNDS = process.env.GALLEY_SHORT ? 300 : 3_000

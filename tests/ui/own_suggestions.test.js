@@ -8,9 +8,9 @@ import { Y } from "../../static/js/lib/vendor.ts"
 import { Reviews } from "../../static/js/reviews/reviews.ts"
 import { base } from "../../static/js/desk/base_text.ts"
 import { marked, setPassages } from "../../static/js/reviews/highlights.ts"
-import { Mirror } from "../../static/js/suggest/mirror.ts"
-import { OwnSuggestions } from "../../static/js/suggest/own_suggestions.ts"
-import { Sender } from "../../static/js/suggest/sender.ts"
+import { Mirror } from "../../static/js/suggest/sync/mirror.ts"
+import { OwnSuggestions } from "../../static/js/suggest/sync/own_suggestions.ts"
+import { Sender } from "../../static/js/suggest/sync/sender.ts"
 import { FakeView } from "./reviewer_editor.js"
 import { ME, Server } from "./suggestions_server.js"
 
@@ -30,9 +30,7 @@ async function page(content, before) {
     return { ok: status < 400, status, headers: new Headers(), json: async () => structuredClone(json) }
   }
   Object.assign(globalThis, { fetch })
-  /** @type {OwnSuggestions | null} */
-  let suggestions = null
-  const mirror = new Mirror(text, (id) => suggestions?.isInView(id) ?? false)
+  const mirror = new Mirror(text)
   const view = new FakeView(content, mirror.extensions)
   mirror.attach(/** @type {any} */ (view))
   const editor = {
@@ -48,9 +46,9 @@ async function page(content, before) {
     setPassages: (/** @type {any} */ passages) => view.dispatch({ effects: setPassages.of(passages) }),
   }
   const reviews = new Reviews(/** @type {any} */ (editor), "link", ME.id, "u1", /** @type {any} */ (null))
-  const own = new OwnSuggestions(mirror, reviews)
-  suggestions = own
   let maySend = true
+  /** @type {OwnSuggestions} */
+  const own = new OwnSuggestions(mirror, reviews, () => sender.isSending)
   const sender = new Sender(mirror, own, { link: "link", maySend: () => maySend })
   const signal = new AbortController().signal
   own.start(signal)
@@ -102,12 +100,12 @@ test("what is typed is sent 400 ms after the last key, and each second while typ
 })
 
 test("the overlay is made of the open suggestions that stand, by form or typed", async () => {
-  const { view, own } = await page("One two three.", (server) => {
+  const { view, mirror } = await page("One two three.", (server) => {
     server.store("form", 1, [{ start: 4, end: 7, text: "2" }], { body: "shorter" })
     server.store("done", 1, [{ start: 0, end: 3, text: "1" }], { status: "rejected" })
   })
   assert.equal(view.text, "One 2 three.")
-  assert.ok(own.isInView("form") && !own.isInView("done"))
+  assert.ok(mirror.isInView("form") && !mirror.isInView("done"))
 })
 
 test("an event of a suggestion that this page sent changes no letter, before its answer or after", async () => {
@@ -220,9 +218,9 @@ test("a suggestion that its author undoes is withdrawn, and its late event does 
   assert.equal(server.calls.length, 2)
 })
 
-test("T12 the writer deletes the whole text and undoes it: the own suggestions are in the text again once the server has found them", async () => {
+test("the writer deletes the whole text and undoes it: the own suggestions are in the text again once the server has found them", async () => {
   for (const isQueried of [false, true]) {
-    const { text, server, view, own, reviews, events } = await page("저는 물류를 배웠습니다.\n둘째 줄입니다.")
+    const { text, server, mirror, view, own, reviews, events } = await page("저는 물류를 배웠습니다.\n둘째 줄입니다.")
     view.type(3, 6, "유통을")
     await after(400)
     await events()
@@ -236,31 +234,12 @@ test("T12 the writer deletes the whole text and undoes it: the own suggestions a
     await reviews.read()
     await after(2_000)
     assert.equal(view.text, "저는 유통을 배웠습니다.\n둘째 줄입니다.")
-    assert.ok(own.isInView(lastPut(server).id))
+    assert.ok(mirror.isInView(lastPut(server).id))
     assert.equal(own.model?.isDirty, false)
   }
 })
 
-test("T7 the writer deletes a letter of a quote and types it again: the page reads what the server accepts", async () => {
-  const { text, server, view, events } = await page("저는 물류를 배웠습니다.")
-  view.type(3, 6, "유통을")
-  await after(400)
-  await events()
-  text.delete(4, 1)
-  await events()
-  await after(2_000)
-  assert.equal(view.text, "저는 물를 배웠습니다.")
-  text.insert(4, "류")
-  await events()
-  await after(2_000)
-  await events()
-  assert.equal(view.text, "저는 유통을 배웠습니다.")
-  server.accept(lastPut(server).id)
-  await events()
-  assert.deepEqual([view.text, text.toString()], ["저는 유통을 배웠습니다.", "저는 유통을 배웠습니다."])
-})
-
-test("T7 a passage of which the server has fewer letters than this page is sent anew, once", async () => {
+test("a passage of which the server has fewer letters than this page is sent anew, once", async () => {
   const { text, server, view, own, events } = await page("저는 물류를 배웠습니다.")
   view.type(3, 6, "유통을")
   await after(400)
@@ -452,7 +431,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) {
     assert.deepEqual(model?.unsaved(), { put: [], withdraw: [] })
     const isExact = (/** @type {any} */ { anchor }) => anchor.state === "exact"
     // The writer changed the very letters of the others.
-    const open = server.reviews.filter(({ id, status, parts }) => status === "open" && parts.every(isExact) && own.isInView(id))
+    const open = server.reviews.filter(({ id, status, parts }) => status === "open" && parts.every(isExact) && mirror.isInView(id))
     assert.equal(open.length, model?.suggestions.length)
     const parts = open.flatMap(({ parts }) => parts).sort((one, other) => other.anchor.start - one.anchor.start || other.anchor.end - one.anchor.end)
     const accepted = parts.reduce((whole, { anchor, text: words }) => whole.slice(0, anchor.start) + words + whole.slice(anchor.end), text.toString())

@@ -13,13 +13,13 @@ import { test } from "node:test"
 import { ChangeSet, Text } from "../../static/js/lib/vendor.ts"
 import { graphemesOf } from "../../static/js/lib/graphemes.ts"
 import { wordsOf } from "../../static/js/reviews/word_diff.ts"
-import { identify } from "../../static/js/suggest/identity.ts"
-import { divided } from "../../static/js/suggest/limits.ts"
-import { Overlay } from "../../static/js/suggest/overlay.ts"
-import { applied, partsOf } from "../../static/js/suggest/parts.ts"
-import { within } from "../../static/js/suggest/tidy.ts"
+import { identify } from "../../static/js/suggest/model/identity.ts"
+import { divided } from "../../static/js/suggest/model/limits.ts"
+import { Overlay } from "../../static/js/suggest/model/overlay.ts"
+import { applied, partsOf } from "../../static/js/suggest/model/parts.ts"
+import { within } from "../../static/js/suggest/model/tidy.ts"
 
-/** @typedef {import("../../static/js/suggest/parts.ts").Part} Part */
+/** @typedef {import("../../static/js/suggest/model/parts.ts").Part} Part */
 
 /** @type {string[]} */
 const table = JSON.parse(readFileSync(new URL("../data/suggestions.json", import.meta.url), "utf8"))

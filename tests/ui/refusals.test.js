@@ -7,7 +7,7 @@ import { test } from "node:test"
 
 import { suggestingEn } from "../../static/js/lib/i18n/suggesting_en.ts"
 import { suggestingKo } from "../../static/js/lib/i18n/suggesting_ko.ts"
-import { gravest, REFUSALS } from "../../static/js/suggest/refusals.ts"
+import { gravest, REFUSALS } from "../../static/js/suggest/sync/refusals.ts"
 
 /** The reasons of the server, as they stand in JSON. */
 function served() {

@@ -5,12 +5,12 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.ts"
-import { divided } from "../../static/js/suggest/batches.ts"
-import { drawnChanges, foldedText, partAt, partsNear } from "../../static/js/suggest/drawn_text.ts"
-import { Overlay } from "../../static/js/suggest/overlay.ts"
-import { entering, placedParts, textsOf } from "../../static/js/suggest/recovery.ts"
-import { inView } from "../../static/js/suggest/view_state.ts"
-import { isOrphaned, suggestionOf, verdictOf } from "../../static/js/suggest/served_parts.ts"
+import { divided } from "../../static/js/suggest/sync/batches.ts"
+import { drawnChanges, foldedText, partAt, partsNear } from "../../static/js/suggest/view/drawn_text.ts"
+import { Overlay } from "../../static/js/suggest/model/overlay.ts"
+import { entering, placedParts, textsOf } from "../../static/js/suggest/sync/recovery.ts"
+import { inView } from "../../static/js/suggest/sync/view_state.ts"
+import { isOrphaned, suggestionOf, verdictOf } from "../../static/js/suggest/sync/served_parts.ts"
 
 /** @param {string} text */
 const textOf = (text) => Text.of(text.split("\n"))

@@ -10,14 +10,14 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { isDeepStrictEqual } from "node:util"
 
-import { drawnChanges, partsNear } from "../../static/js/suggest/drawn_text.ts"
-import { rangeOf } from "../../static/js/suggest/identity.ts"
-import { applied, stands } from "../../static/js/suggest/parts.ts"
-import { overlaps } from "../../static/js/suggest/ranges.ts"
+import { drawnChanges, partsNear } from "../../static/js/suggest/view/drawn_text.ts"
+import { rangeOf } from "../../static/js/suggest/model/identity.ts"
+import { applied, stands } from "../../static/js/suggest/model/parts.ts"
+import { overlaps } from "../../static/js/suggest/model/ranges.ts"
 import { Page, Random, Server } from "./suggesting_model.js"
 
 /**
- * @typedef {import("../../static/js/suggest/parts.ts").Part} Part
+ * @typedef {import("../../static/js/suggest/model/parts.ts").Part} Part
  * @typedef {import("./suggesting_model.js").Review} Review
  */
 

@@ -9,15 +9,15 @@ import assert from "node:assert/strict"
 import { isDeepStrictEqual } from "node:util"
 
 import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.ts"
-import { applied, byOffset, stands } from "../../static/js/suggest/parts.ts"
-import { overlaps } from "../../static/js/suggest/ranges.ts"
-import { entering } from "../../static/js/suggest/recovery.ts"
-import { Suggesting } from "../../static/js/suggest/suggesting.ts"
-import { specsWithin } from "../../static/js/suggest/tidy.ts"
+import { applied, byOffset, stands } from "../../static/js/suggest/model/parts.ts"
+import { overlaps } from "../../static/js/suggest/model/ranges.ts"
+import { entering } from "../../static/js/suggest/sync/recovery.ts"
+import { Suggesting } from "../../static/js/suggest/sync/suggesting.ts"
+import { specsWithin } from "../../static/js/suggest/model/tidy.ts"
 
 /**
- * @typedef {import("../../static/js/suggest/parts.ts").Part} Part
- * @typedef {import("../../static/js/suggest/ledger.ts").Result} Result
+ * @typedef {import("../../static/js/suggest/model/parts.ts").Part} Part
+ * @typedef {import("../../static/js/suggest/sync/ledger.ts").BatchResult} BatchResult
  * @typedef {{ start: Y.RelativePosition, end: Y.RelativePosition, quote: string, text: string }} Anchored
  * @typedef {{ id: string, version: number | null, parts: Anchored[] }} Put
  * @typedef {{ put: Put[], withdraw: { id: string, version: number }[] }} Sent
@@ -232,14 +232,14 @@ export class Server {
     this.out.push({ decided: review.id, outcome: "rejected" })
   }
 
-  /** @param {Sent} batch @returns {Result[]} */
+  /** @param {Sent} batch @returns {BatchResult[]} */
   receive(batch) {
     const ids = new Set([...batch.put, ...batch.withdraw].map(({ id }) => id))
     // One that cannot be accepted has a range, too.
     const others = this.open.filter(({ id }) => !ids.has(id)).flatMap(({ parts }) => this.resolve(parts)).filter(({ start, end, quote }) => quote === "" || start < end)
     const { now } = this
     const results = batch.put.map(({ id, version, parts: sent }) => {
-      const refused = (/** @type {string} */ reason) => /** @type {Result} */ ({ id, state: "refused", reason })
+      const refused = (/** @type {string} */ reason) => /** @type {BatchResult} */ ({ id, state: "refused", reason })
       const parts = this.resolve(sent)
       const review = this.reviews.get(id)
       assert.notEqual(review?.status, "withdrawn", "an id that was withdrawn is spent")
@@ -255,7 +255,7 @@ export class Server {
       this.reviews.set(id, { id, version: next, since, parts: placed, status: "open" })
       this.out.push({ opened: id, version: next, since, parts: placed })
       others.push(...parts)
-      return /** @type {Result} */ ({ id, state: "kept", version: next })
+      return /** @type {BatchResult} */ ({ id, state: "kept", version: next })
     })
     for (const { id, version } of batch.withdraw) {
       const review = this.reviews.get(id)
@@ -280,7 +280,7 @@ export class Page {
   inbox = []
   /** @type {Sent[]} */
   outbox = []
-  /** @type {Result[][]} */
+  /** @type {BatchResult[][]} */
   answers = []
   isComposing = false
 

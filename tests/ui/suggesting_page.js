@@ -4,10 +4,10 @@
 import assert from "node:assert/strict"
 
 import { ChangeSet, Text } from "../../static/js/lib/vendor.ts"
-import { Suggesting } from "../../static/js/suggest/suggesting.ts"
+import { Suggesting } from "../../static/js/suggest/sync/suggesting.ts"
 
-/** @typedef {import("../../static/js/suggest/parts.ts").Part} Part */
-/** @typedef {import("../../static/js/suggest/entries.ts").Suggestion} Suggestion */
+/** @typedef {import("../../static/js/suggest/model/parts.ts").Part} Part */
+/** @typedef {import("../../static/js/suggest/model/entries.ts").Suggestion} Suggestion */
 
 export const textOf = (/** @type {string} */ text) => Text.of(text.split("\n"))
 

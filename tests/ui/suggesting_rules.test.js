@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { ChangeSet } from "../../static/js/lib/vendor.ts"
 import { Page, part, replaced, said, stored } from "./suggesting_page.js"
 
-/** @typedef {import("../../static/js/suggest/entries.ts").Suggestion} Suggestion */
+/** @typedef {import("../../static/js/suggest/model/entries.ts").Suggestion} Suggestion */
 
 test("a key sends the words of its paragraph, and nothing is sent twice", () => {
   const page = new Page("the big dog\nthe cat", stored("cat", part(16, "cat", "cats")))
@@ -167,7 +167,7 @@ test("the writer changes the very letters: the suggestion leaves the view, and a
   assert.deepEqual(page.type("bag", "sack").send(), ["one/1: bag→sack"])
 })
 
-test("T7 the writer deletes a letter of a quote and types it again: the page reads what will be accepted", () => {
+test("the writer deletes a letter of a quote and types it again: the page reads what will be accepted", () => {
   const page = new Page("저는 물류를 배웠습니다.").type("물류를", "유통을")
   assert.deepEqual(page.send(), ["new-1/null: 물류를→유통을"])
   assert.equal(page.write("류", "").view, "저는 물를 배웠습니다.")
@@ -177,7 +177,7 @@ test("T7 the writer deletes a letter of a quote and types it again: the page rea
   assert.deepEqual([page.view, page.send()], ["저는  배웠습니다.", []])
 })
 
-test("T7 the writer types the first letter of a quote again, the last, or all: the page suggests on the letters of now", () => {
+test("the writer types the first letter of a quote again, the last, or all: the page suggests on the letters of now", () => {
   const cases = [["물", "저는 |"], ["를", "물류|"], ["물류를", "저는 |"]]
   for (const [words = "", before = ""] of cases) {
     const page = new Page("저는 물류를 배웠습니다.", stored("one", part(3, "물류를", "유통을")))
@@ -198,7 +198,7 @@ const edits = [
   ["deletes the word", (page) => page.write("물류를 ", ""), "저는 배웠습니다."],
 ]
 for (const [what, edit, text] of edits) {
-  test(`T1 the writer ${what}: what the reviewer types beside it is a suggestion of its own`, () => {
+  test(`the writer ${what}: what the reviewer types beside it is a suggestion of its own`, () => {
     /** @param {boolean} isSent */
     const begun = (isSent) => {
       const page = new Page("저는 물류를 배웠습니다.\n둘째 문단입니다.").type("물류를", "유통을")
@@ -224,7 +224,7 @@ for (const [what, edit, text] of edits) {
   })
 }
 
-test("T1 words that the reviewer typed in a suggestion before the writer's edit of it arrived are sent", () => {
+test("words that the reviewer typed in a suggestion before the writer's edit of it arrived are sent", () => {
   const page = new Page("저는 물류를 배웠습니다.").type("물류를", "유통을")
   page.send()
   page.type("유통|", "업").write("류", "품")
@@ -232,7 +232,7 @@ test("T1 words that the reviewer typed in a suggestion before the writer's edit 
   assert.match(page.send().join(), /^new-1\/1: 물품를→.*유통업을/)
 })
 
-test("T1 new words right beside an edited suggestion leave it, and words in it take it over", () => {
+test("new words right beside an edited suggestion leave it, and words in it take it over", () => {
   const page = new Page("저는 물류를 배웠습니다.", stored("one", part(3, "물류를", "유통을"))).write("류", "품")
   page.type("저는 |", "아주 ")
   assert.deepEqual(page.send(), ["new-1/null: →아주 "])
@@ -244,7 +244,7 @@ test("T1 new words right beside an edited suggestion leave it, and words in it t
   assert.match(page.send().join(), /^new-1\/1: .*→.*상품을|^one\/2: .*→.*상품을/)
 })
 
-test("T1 one of two edited suggestions beside new words is taken over, and a move with an edited half leaves the view", () => {
+test("one of two edited suggestions beside new words is taken over, and a move with an edited half leaves the view", () => {
   const page = new Page("the big dog ran", stored("one", part(4, "big", "huge")), stored("two", part(8, "dog", "cow")))
   page.write("b|i", "a").write("d|og", "x")
   assert.equal(page.view, "the bag dx ran")
@@ -258,7 +258,7 @@ test("T1 one of two edited suggestions beside new words is taken over, and a mov
   assert.deepEqual(moved.type("그 뒤", "그 후").send(), ["new-1/null: 뒤→후"])
 })
 
-test("T1 a suggestion that the server refused counts as unsaved, and is cut on the text of now", () => {
+test("a suggestion that the server refused counts as unsaved, and is cut on the text of now", () => {
   const page = new Page("저는 물류를 배웠습니다.").type("물류를", "유통을")
   page.collect()
   page.write("류", "품")
@@ -267,7 +267,7 @@ test("T1 a suggestion that the server refused counts as unsaved, and is cut on t
   assert.match(page.send().join(), /물품를→.*유통을/)
 })
 
-test("T1 words of an acceptance whose text never arrives as it was are kept as unsaved, and a key sends them", () => {
+test("words of an acceptance whose text never arrives as it was are kept as unsaved, and a key sends them", () => {
   const page = new Page("the big dog", stored("one", part(4, "big", "huge")))
   page.dispatch(page.suggesting.decided("one", "accepted"))
   assert.deepEqual(page.suggesting.unsaved().put.map(({ parts }) => said(parts)), ["big→huge"])

@@ -14,7 +14,7 @@ const review = (id, change, by = "other") => ({ id, change, changed_by: by })
 /** @param {number} seen @param {[string, number][]} read */
 const reader = (seen, ...read) => ({ me, seen, read: new Map(read) })
 
-test("s2-2: a review without an anchor is on the whole text and quotes nothing", () => {
+test("a review without an anchor is on the whole text and quotes nothing", () => {
   assert.equal(isSummary({ anchor: null }), true)
   assert.equal(quoteOf({ anchor: null }), "")
   const anchor = { state: /** @type {const} */ ("exact"), start: 0, end: 1, quote: "a", prefix: "", suffix: "" }
@@ -22,7 +22,7 @@ test("s2-2: a review without an anchor is on the whole text and quotes nothing",
   assert.equal(quoteOf({ anchor }), "a")
 })
 
-test("s2-4: a change of the other user is unread until it is seen; an own change never is", () => {
+test("a change of the other user is unread until it is seen; an own change never is", () => {
   assert.equal(isUnread(review("a", 5), reader(4)), true)
   assert.equal(isUnread(review("a", 5), reader(5)), false)
   assert.equal(isUnread(review("a", 5), reader(4, ["a", 5])), false)
@@ -32,7 +32,7 @@ test("s2-4: a change of the other user is unread until it is seen; an own change
   assert.equal(isUnread({ id: "a" }, reader(0)), false, "a server without numbers")
 })
 
-test("s2-4: the stored number ends below the first unread change, and never goes back", () => {
+test("the stored number ends below the first unread change, and never goes back", () => {
   const all = [review("a", 3), review("b", 5), review("c", 8), review("d", 9, me)]
   assert.equal(seenUpTo(all, reader(0)), 2)
   assert.equal(seenUpTo(all, reader(0, ["a", 3])), 4)
@@ -42,7 +42,7 @@ test("s2-4: the stored number ends below the first unread change, and never goes
   assert.equal(seenUpTo([], reader(7)), 7)
 })
 
-test("s2-5: the reader's turn comes first, then the other's, and the order within a turn stays", () => {
+test("the reader's turn comes first, then the other's, and the order within a turn stays", () => {
   const by = { id: "x", name: "X" }
   const link = (/** @type {"writer" | "reviewer" | null} */ role) => ({ turn: role && { role, since: "", by } })
   assert.equal(whose(link("writer"), "writer"), "mine")

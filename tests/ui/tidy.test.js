@@ -70,7 +70,7 @@ test("each page defines every value that its style sheets use without a fallback
 /** @returns {Map<string, string[]>} what each module imports, but for types */
 function imports() {
   const modules = scripts().map(({ file, text }) => {
-    const found = [...text.matchAll(/^(?:import|export)\b(?! (?:type|interface)\b)[^"]*?from "(\.[^"]+)"|\(await import\("(\.[^"]+)"\)\)/gms)]
+    const found = [...text.matchAll(/^(?:import|export)\b(?! (?:type|interface)\b)[^"]*?from "(\.[^"]+)"|\bawait import\("(\.[^"]+)"\)/gms)]
     const paths = found.map(([, path, later]) => normalize(join(dirname(file), path ?? later ?? "")))
     return /** @type {const} */ ([normalize(file), paths])
   })
@@ -85,6 +85,11 @@ test("modules import in one direction", () => {
     for (const next of graph.get(file) ?? []) walk(next, [...way, file])
   }
   for (const file of graph.keys()) walk(file, [])
+  // Of `suggest` the view imports `sync`, and that the pure model.
+  const level = (/** @type {string} */ file) => ["model", "sync", "view"].indexOf(/^js.suggest.(\w+)./.exec(file)?.[1] ?? "")
+  for (const [file, needs] of graph) {
+    if (level(file) !== -1) assert.deepEqual(needs.filter((next) => level(file) < level(next)), [], file)
+  }
 })
 
 /** The entry module of a page. @param {string} page */

@@ -17,7 +17,7 @@ function memory() {
   return { stored, open: () => /** @type {any} */ (stored) }
 }
 
-test("s1-6: a draft is read again under its link, until it is removed", () => {
+test("a draft is read again under its link, until it is removed", () => {
   const { stored, open } = memory()
   const written = { quote: "둘째", from: 4, body: "왜?", suggestion: "", suggests: false }
   new WrittenDrafts("one", open).newReview = written
@@ -30,7 +30,7 @@ test("s1-6: a draft is read again under its link, until it is removed", () => {
   assert.deepEqual(Object.keys(stored), [])
 })
 
-test("n-6: all that was written under a link is read for its author, and discarded at once", () => {
+test("all that was written under a link is read for its author, and discarded at once", () => {
   const { stored, open } = memory()
   const other = new WrittenDrafts("two", open)
   other.write("reply:rev", "다른 문서")

@@ -6,38 +6,56 @@
 //! are spent: they may be guesses, and otherwise the status of the next name would say whether a user
 //! has it. A class room behind one address names its users as often as it likes. The limiters of
 //! `governor` return nothing, so this bucket has its own arithmetic.
+//!
+//! A session of a guest holds the bucket of its address, so the charge for an edit is one atomic operation,
+//! without a lock or a look-up.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub struct Allowances<K = IpAddr> {
+    terms: Terms,
+    buckets: Mutex<HashMap<K, Bucket>>,
+}
+
+/// Times count in nanoseconds from `made`.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    made: Instant,
     /// The time in which a spent bucket is full again, and the part of it for one unit.
-    period: Duration,
-    each: Duration,
+    period: u64,
+    each: u64,
     most: NonZeroU32,
-    /// When the bucket of a key is full again.
-    full_at: Mutex<HashMap<K, Instant>>,
+}
+
+/// The bucket of one key. Cloning is shallow.
+#[derive(Clone, Debug)]
+pub struct Bucket(Arc<Level>);
+
+#[derive(Debug)]
+struct Level {
+    terms: Terms,
+    /// When the bucket is full again.
+    full_at: AtomicU64,
 }
 
 /// Units of a bucket: its drop returns them, `spend` uses them up. The default belongs to no bucket.
-pub struct Allowance<K: Eq + Hash = IpAddr>(Option<(Arc<Allowances<K>>, K, Duration)>);
+#[derive(Default)]
+pub struct Allowance(Option<(Bucket, u64)>);
 
-impl<K: Eq + Hash> Default for Allowance<K> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
-
-impl<K: Clone + Eq + Hash> Allowances<K> {
+impl<K: Eq + Hash> Allowances<K> {
     /// Grants each key so many units at once, and as many again in `period`.
     pub fn per(period: Duration, most: NonZeroU32) -> Arc<Self> {
-        let full_at = Mutex::default();
-        Arc::new(Self { period, each: period / most.get(), most, full_at })
+        let period = nanos(period);
+        let terms =
+            Terms { made: Instant::now(), period, each: period / u64::from(most.get()), most };
+        Arc::new(Self { terms, buckets: Mutex::default() })
     }
 
     /// Grants each key so many units a second, and `burst` at once.
@@ -47,55 +65,111 @@ impl<K: Clone + Eq + Hash> Allowances<K> {
     }
 
     /// One unit. The error is the time until the key has it.
-    pub fn take(self: &Arc<Self>, key: K, now: Instant) -> Result<Allowance<K>, Duration> {
+    pub fn take(&self, key: K, now: Instant) -> Result<Allowance, Duration> {
         self.take_units(key, NonZeroU32::MIN, now)
     }
 
     /// As [`take`](Self::take). More units than a full bucket has cost all of them: a limit delays what
     /// another limit admits, and never refuses it for ever.
     pub fn take_units(
-        self: &Arc<Self>,
+        &self,
         key: K,
         units: NonZeroU32,
         now: Instant,
-    ) -> Result<Allowance<K>, Duration> {
-        let cost = self.each * units.min(self.most).get();
-        let mut full_at = self.lock();
-        let end = full_at.get(&key).map_or(now, |end| now.max(*end)) + cost;
-        if now + self.period < end {
-            return Err(end - (now + self.period));
-        }
-        full_at.insert(key.clone(), end);
-        drop(full_at);
-        Ok(Allowance(Some((self.clone(), key, cost))))
+    ) -> Result<Allowance, Duration> {
+        self.bucket(key).take(units, now)
     }
 
+    pub fn bucket(&self, key: K) -> Bucket {
+        let new = || Bucket(Arc::new(Level { terms: self.terms, full_at: AtomicU64::new(0) }));
+        self.lock().entry(key).or_insert_with(new).clone()
+    }
+
+    /// Removes the buckets that are full again and that no session holds.
     pub fn forget_the_quiet(&self, now: Instant) {
-        self.lock().retain(|_, full_at| now < *full_at);
+        let now = self.terms.at(now);
+        let is_full = |bucket: &Bucket| bucket.0.full_at.load(Ordering::Relaxed) <= now;
+        self.lock().retain(|_, bucket| Arc::strong_count(&bucket.0) > 1 || !is_full(bucket));
     }
 
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
-}
 
-impl<K> Allowances<K> {
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, Instant>> {
-        self.full_at.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Bucket>> {
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Eq + Hash> Allowance<K> {
+impl Bucket {
+    /// Charges bytes that are about to be stored. `Err` is the wait until the bucket has them; it charges
+    /// nothing.
+    pub fn charge(&self, bytes: usize) -> Result<(), Duration> {
+        self.take(units(bytes), Instant::now()).map(Allowance::spend)
+    }
+
+    /// Returns bytes that were charged and are not stored.
+    pub fn release(&self, bytes: usize) {
+        drop(Allowance(Some((self.clone(), self.0.terms.cost(units(bytes))))));
+    }
+
+    /// Whether the bucket has the bytes that a client announces. An announcement takes nothing from the
+    /// other guests of the address.
+    pub fn check(&self, announced: usize) -> Result<(), Duration> {
+        let Level { terms, full_at } = &*self.0;
+        let (cost, now) = (terms.cost(units(announced)), terms.at(Instant::now()));
+        terms.charged(full_at.load(Ordering::Relaxed), cost, now).map(drop)
+    }
+
+    fn take(&self, units: NonZeroU32, now: Instant) -> Result<Allowance, Duration> {
+        let Level { terms, full_at } = &*self.0;
+        let (cost, now) = (terms.cost(units), terms.at(now));
+        let charge = |end| terms.charged(end, cost, now).ok();
+        match full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, charge) {
+            Ok(_before) => Ok(Allowance(Some((self.clone(), cost)))),
+            Err(end) => Err(terms.charged(end, cost, now).err().unwrap_or_default()),
+        }
+    }
+}
+
+impl Terms {
+    /// When a bucket that is full at `end` is full again after that cost, or the wait for it.
+    fn charged(&self, end: u64, cost: u64, now: u64) -> Result<u64, Duration> {
+        let end = end.max(now).saturating_add(cost);
+        match end.saturating_sub(now.saturating_add(self.period)) {
+            0 => Ok(end),
+            wait => Err(Duration::from_nanos(wait)),
+        }
+    }
+
+    fn cost(&self, units: NonZeroU32) -> u64 {
+        self.each * u64::from(units.min(self.most).get())
+    }
+
+    fn at(&self, now: Instant) -> u64 {
+        nanos(now.saturating_duration_since(self.made))
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 2)
+}
+
+fn units(bytes: usize) -> NonZeroU32 {
+    NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX)).unwrap_or(NonZeroU32::MIN)
+}
+
+impl Allowance {
     pub fn spend(mut self) {
         self.0 = None;
     }
 }
 
 /// Spends units of two buckets, or of none. The error is the time until both have them.
-pub fn spend_both<A: Eq + Hash, B: Eq + Hash>(
-    one: Result<Allowance<A>, Duration>,
-    other: Result<Allowance<B>, Duration>,
+pub fn spend_both(
+    one: Result<Allowance, Duration>,
+    other: Result<Allowance, Duration>,
 ) -> Result<(), Duration> {
     match (one, other) {
         (Ok(one), Ok(other)) => {
@@ -107,12 +181,12 @@ pub fn spend_both<A: Eq + Hash, B: Eq + Hash>(
     }
 }
 
-impl<K: Eq + Hash> Drop for Allowance<K> {
+impl Drop for Allowance {
     fn drop(&mut self) {
-        if let Some((tries, key, cost)) = &self.0
-            && let Some(end) = tries.lock().get_mut(key)
-        {
-            *end = end.checked_sub(*cost).unwrap_or(*end);
+        if let Some((bucket, cost)) = &self.0 {
+            let returned = |end: u64| Some(end.saturating_sub(*cost));
+            let _before =
+                bucket.0.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, returned);
         }
     }
 }
@@ -195,5 +269,62 @@ mod tests {
         assert_eq!(tries.lock().len(), 1);
         tries.forget_the_quiet(now + MINUTE);
         assert!(tries.lock().is_empty());
+    }
+
+    fn budget(per_hour: u32) -> Bucket {
+        let per_hour = NonZeroU32::new(per_hour).expect("not zero");
+        Allowances::per(Duration::from_hours(1), per_hour).bucket(ADDRESS)
+    }
+
+    #[test]
+    fn g17_all_handles_of_a_store_budget_spend_the_same_bytes() {
+        let budget = budget(1_000_000);
+        let other = budget.clone();
+        assert_eq!(budget.charge(600_000), Ok(()));
+        let wait = other.charge(600_000).expect_err("a fifth is missing");
+        assert!((600..=720).contains(&wait.as_secs()), "{wait:?}");
+        assert_eq!(other.charge(300_000), Ok(()));
+    }
+
+    #[test]
+    fn g17_an_edit_above_a_whole_store_budget_takes_all_of_it() {
+        let budget = budget(65_536);
+        assert_eq!(budget.charge(2_000_000), Ok(()));
+        assert!(budget.charge(1_000).is_err());
+    }
+
+    #[test]
+    fn g17_an_announcement_above_the_rest_of_a_store_budget_is_rejected_and_takes_nothing() {
+        let budget = budget(1_000_000);
+        assert_eq!(budget.check(usize::MAX), Ok(()));
+        assert_eq!(budget.charge(600_000), Ok(()));
+        for _ in 0..100 {
+            let wait = budget.check(600_000).expect_err("a fifth is missing");
+            assert!((600..=720).contains(&wait.as_secs()), "{wait:?}");
+        }
+        assert_eq!(budget.check(300_000), Ok(()));
+        assert_eq!(budget.charge(399_000), Ok(()));
+    }
+
+    #[test]
+    fn g17_released_bytes_are_there_again() {
+        let budget = budget(65_536);
+        for _ in 0..10 {
+            assert_eq!(budget.charge(60_000), Ok(()));
+            assert!(budget.charge(60_000).is_err());
+            budget.release(60_000);
+        }
+    }
+
+    #[test]
+    fn g13_a_bucket_stays_while_it_is_spent_or_held() {
+        let buckets = Allowances::per(Duration::from_hours(1), NonZeroU32::MAX);
+        let held = buckets.bucket(ADDRESS);
+        buckets.bucket(IpAddr::V4(Ipv4Addr::BROADCAST)).charge(10_000_000).expect("room");
+        buckets.forget_the_quiet(Instant::now());
+        assert_eq!(buckets.lock().len(), 2);
+        drop(held);
+        buckets.forget_the_quiet(Instant::now());
+        assert_eq!(buckets.lock().len(), 1);
     }
 }

@@ -4,11 +4,9 @@
 //! - [`permits`]: at once, with a fair queue: builds of texts, files, creations of documents.
 //! - [`allowances`]: in time, by key. A refused try costs nothing, and its wait is true. `sessions/budgets` and
 //!   `http/limit` use them; a websocket above a rate is closed, and has the token buckets of `governor`.
-//! - [`store_budget`]: in time, without a lock.
 //!
 //! [`limits`](crate::domain::limits) and the settings name the numbers.
 
 pub mod allowances;
 pub mod permits;
 pub mod shares;
-pub mod store_budget;

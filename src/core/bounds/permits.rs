@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// Goal (M2): a user with many requests holds one permit, and no other user waits for them.
+    /// Goal: a user with many requests holds one permit, and no other user waits for them.
     #[tokio::test]
     async fn g17_one_user_holds_one_permit_for_any_number_of_requests() {
         let permits = Permits::new(4, 3);
@@ -294,7 +294,7 @@ mod tests {
         assert!(permits.lock().addresses.is_empty(), "the state retains no finished request");
     }
 
-    /// Goal (M2): many users of one address leave a permit for other addresses.
+    /// Goal: many users of one address leave a permit for other addresses.
     #[tokio::test]
     async fn g17_one_address_leaves_a_permit_for_others() {
         let permits = Permits::new(4, 3);

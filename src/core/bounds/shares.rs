@@ -13,7 +13,7 @@ pub struct Shares<K>(Arc<Mutex<Held<K>>>);
 #[derive(Debug)]
 struct Held<K> {
     all: u64,
-    /// Without keys that hold nothing.
+    /// A key without a share is removed.
     keys: HashMap<K, u64>,
 }
 

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::domain::limits::OUTBOX_FRAMES_MAX;
 use crate::outbox::close::Close;
-use crate::outbox::queue::Queue;
+use crate::outbox::queue::OutboxQueue;
 use crate::yjs::protocol;
 
 /// Time for the frames that the outbox queued before a close. Within two seconds a socket without a
@@ -52,7 +52,7 @@ pub struct OutboxReader {
 
 #[derive(Debug)]
 struct Shared {
-    queue: Queue<Queued>,
+    queue: OutboxQueue<Queued>,
     bytes: AtomicUsize,
     bytes_max: usize,
     /// The close, and the deadline for the frames queued before it.
@@ -80,7 +80,7 @@ enum Queued {
 #[must_use]
 pub fn outbox(bytes_max: usize) -> (Outbox, OutboxReader) {
     let shared = Arc::new(Shared {
-        queue: Queue::new(OUTBOX_FRAMES_MAX),
+        queue: OutboxQueue::new(OUTBOX_FRAMES_MAX),
         bytes: AtomicUsize::new(0),
         bytes_max,
         close: OnceLock::new(),

@@ -12,7 +12,7 @@ const RETAINED_CAPACITY: usize = 32;
 
 /// Any number of producers, one consumer.
 #[derive(Debug)]
-pub struct Queue<T> {
+pub struct OutboxQueue<T> {
     waiting: Mutex<VecDeque<T>>,
     capacity: usize,
     arrived: Notify,
@@ -21,7 +21,7 @@ pub struct Queue<T> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full;
 
-impl<T> Queue<T> {
+impl<T> OutboxQueue<T> {
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { waiting: Mutex::default(), capacity, arrived: Notify::new() }
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    async fn all_of(reader: &Queue<usize>) -> Vec<usize> {
+    async fn all_of(reader: &OutboxQueue<usize>) -> Vec<usize> {
         let mut all = Vec::new();
         while all.len() < 100 {
             all.push(reader.pop().await);
@@ -102,7 +102,7 @@ mod tests {
 
     #[tokio::test]
     async fn entries_come_out_in_order_and_wake_the_consumer() {
-        let queue = Arc::new(Queue::new(100));
+        let queue = Arc::new(OutboxQueue::new(100));
         let reader = Arc::clone(&queue);
         #[expect(clippy::disallowed_methods, reason = "a test")]
         let read = tokio_util::task::TaskTracker::new().spawn(async move { all_of(&reader).await });
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn g13_a_full_queue_rejects_entries_and_an_empty_one_takes_no_memory() {
-        let queue = Queue::new(100);
+        let queue = OutboxQueue::new(100);
         assert!((0..100).all(|item| queue.push(item).is_ok()));
         assert_eq!(queue.push(100), Err(Full));
         assert!((0..100).all(|item| queue.try_pop() == Some(item)));

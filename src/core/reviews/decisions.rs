@@ -18,7 +18,9 @@ use crate::outbox::event::Event;
 use crate::reviews::decision_versions::authors_of;
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
-use crate::reviews::plan::{self, Edit, Plan, SeenPositions, Selection, Skipped, SkippedReviews};
+use crate::reviews::plan::{
+    self, DecisionPlan, Edit, SeenPositions, Selection, Skipped, SkippedReviews,
+};
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::room::Snapshot;
 use crate::rooms::server_edit::TRIES;
@@ -85,7 +87,7 @@ impl Reviews {
                 return Ok(result_of(&selections, None, &plan.skipped, Vec::new()));
             }
             let intent = Intent { link, verdict, guard, authors };
-            let Plan { edit, parts, skipped } = plan;
+            let DecisionPlan { edit, parts, skipped } = plan;
             let new = NewDecision {
                 id: DecisionId::generate(),
                 document: link.document,
@@ -137,7 +139,7 @@ impl Reviews {
         selected: Vec<StoredReview>,
         seen: SeenPositions,
         mut skipped: SkippedReviews,
-    ) -> Result<Plan, ReviewError> {
+    ) -> Result<DecisionPlan, ReviewError> {
         let Some(snapshot) = snapshot.filter(|_| !selected.is_empty()) else {
             return Ok(plan::rejection(&selected, skipped));
         };
@@ -147,7 +149,7 @@ impl Reviews {
         let rooms = &self.rooms;
         let mut plan = rooms.read_text(link.document, snapshot, read).await??;
         skipped.append(&mut plan.skipped);
-        Ok(Plan { skipped, ..plan })
+        Ok(DecisionPlan { skipped, ..plan })
     }
 
     /// Whether reviews are skipped because of a text that is no longer the last one. No commit has checked

@@ -24,7 +24,7 @@ pub struct MemberLink {
     pub(crate) user: User,
     /// The guard of a session of this server.
     guard: Option<FenceGuard>,
-    /// The builds of the text queue under it.
+    /// Builds of the text queue under this requester.
     pub(crate) requester: Requester,
 }
 
@@ -63,7 +63,7 @@ impl Reviews {
         Ok(MemberLink { id, document, role, user: user.clone(), guard, requester })
     }
 
-    /// From the database alone.
+    /// Reads the membership from the database, without the registry.
     pub(crate) async fn stored_membership(
         &self,
         user: &UserId,

@@ -117,16 +117,16 @@ pub(crate) struct Edit {
 
 /// The edit of a decision or an undo, and its parts in the order of the text.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct DecisionPlan {
     pub(crate) edit: Option<Edit>,
     pub(crate) parts: Vec<DecisionPart>,
     pub(crate) skipped: SkippedReviews,
 }
 
 /// Rejects `selected`: the text stays.
-pub(crate) fn rejection(selected: &[StoredReview], skipped: SkippedReviews) -> Plan {
+pub(crate) fn rejection(selected: &[StoredReview], skipped: SkippedReviews) -> DecisionPlan {
     let parts = selected.iter().map(|review| part(review, 0, None)).collect();
-    Plan { edit: None, parts, skipped }
+    DecisionPlan { edit: None, parts, skipped }
 }
 
 /// A part of a review, the range of its quote, and the text that replaces it.
@@ -145,17 +145,17 @@ pub(crate) fn acceptance(
     selected: &[StoredReview],
     seen: &SeenPositions,
     limit: usize,
-) -> Result<Plan, ReviewError> {
+) -> Result<DecisionPlan, ReviewError> {
     let (replacements, skipped) = replacements(text, selected, seen);
     let Some((edit, positions)) = edit_of(text, merged, &replacements, limit)? else {
-        return Ok(Plan { edit: None, parts: Vec::new(), skipped });
+        return Ok(DecisionPlan { edit: None, parts: Vec::new(), skipped });
     };
     let parts = replacements.iter().zip(positions).map(|(it, position)| {
         let current = (!it.with.is_empty()).then(|| position.clone());
         let position = Some(position);
         DecisionPart { position, ..part(it.review, it.number, current) }
     });
-    Ok(Plan { edit: Some(edit), parts: parts.collect(), skipped })
+    Ok(DecisionPlan { edit: Some(edit), parts: parts.collect(), skipped })
 }
 
 /// The text with these suggestions accepted, and the number of those that [`acceptance`] would skip.
@@ -238,7 +238,7 @@ pub(crate) fn reversal(
     merged: Bytes,
     decided: &Decided,
     limit: usize,
-) -> Result<Plan, ReviewError> {
+) -> Result<DecisionPlan, ReviewError> {
     let (mut replacements, mut parts, mut changed) = (Vec::new(), Vec::new(), Vec::new());
     for (id, number, position) in &decided.parts {
         let review = decided.reviews.get(id);
@@ -263,14 +263,14 @@ pub(crate) fn reversal(
     // Gaps at one position retain the order of the decision.
     replacements.sort_by_key(|it| it.range.start);
     let Some((edit, positions)) = edit_of(text, merged, &replacements, limit)? else {
-        return Ok(Plan { edit: None, parts, skipped: SkippedReviews::new() });
+        return Ok(DecisionPlan { edit: None, parts, skipped: SkippedReviews::new() });
     };
     let restored = replacements.iter().zip(positions);
     // A later search takes the restored letters for known ones.
     parts.extend(restored.map(|(it, position)| {
         part(it.review, it.number, Some(text.knowing_edit(position, edit.client)))
     }));
-    Ok(Plan { edit: Some(edit), parts, skipped: SkippedReviews::new() })
+    Ok(DecisionPlan { edit: Some(edit), parts, skipped: SkippedReviews::new() })
 }
 
 fn part(review: &StoredReview, number: usize, current: Option<RelativeRange>) -> DecisionPart {

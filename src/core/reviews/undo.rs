@@ -14,7 +14,7 @@ use crate::outbox::event::Event;
 use crate::reviews::decisions::{append_of, now};
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
-use crate::reviews::plan::{self, Decided, Edit, Plan};
+use crate::reviews::plan::{self, Decided, DecisionPlan, Edit};
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::room::Snapshot;
 use crate::rooms::server_edit::TRIES;
@@ -53,7 +53,7 @@ impl Reviews {
                 }
                 plan => plan?,
             };
-            let Plan { edit, parts, .. } = plan;
+            let DecisionPlan { edit, parts, .. } = plan;
             let undone = UndoneDecision {
                 id,
                 document: link.document,
@@ -117,7 +117,7 @@ impl Reviews {
         link: &MemberLink,
         snapshot: Snapshot,
         decided: Decided,
-    ) -> Result<Plan, ReviewError> {
+    ) -> Result<DecisionPlan, ReviewError> {
         let merged = snapshot.merged.clone();
         let limit = self.seats.limits().document_bytes;
         let read = move |text: &Text| plan::reversal(text, merged, &decided, limit);

@@ -6,7 +6,6 @@
 
 pub(crate) mod error;
 pub mod memory;
-pub(crate) mod ordered_work;
 pub mod persister;
 pub mod room;
 pub mod server_edit;

@@ -27,6 +27,7 @@ impl StoredDocument {
         let owner = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
         let (document, link) = (DocumentId::generate(), ShareLinkId::generate());
         let new = NewDocument {
+            external_id: None,
             id: document,
             title: String::new(),
             owner: owner.clone(),

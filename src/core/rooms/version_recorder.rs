@@ -1,28 +1,27 @@
-//! Recording of versions: one task polls the rooms for due checkpoints, builds their texts and stores
-//! them.
+//! Recording of versions: polls the rooms for due checkpoints, builds their texts and stores them.
 //!
-//! An edit never waits for this task. A checkpoint is a copy of the merged log, made under the room's
-//! lock. The task builds and packs its text on a blocking thread under a build permit. One transaction
-//! stores versions of many documents. After a failed transaction the task retries the versions and polls
-//! no room until the database stores them. Texts of several documents are built concurrently: a slow
-//! build delays no other document (G16), also when the server stops. A short document needs no build
-//! permit and waits for no long one: its build takes milliseconds.
+//! An edit never waits for a version. A checkpoint is a copy of the merged log, made under the room's
+//! lock. A mutex of each document orders its builds, and a slow build delays no other document (G16),
+//! also when the server stops. A long document is built under a build permit. A short one needs none and
+//! waits for no long one: its build takes milliseconds. One transaction stores versions of many documents.
+//!
+//! While the database is away, each build and each transaction is retried. They hold their capacity, so the
+//! recorder soon accepts no further checkpoint, and those of open rooms remain in their rooms.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use futures_util::stream::{StreamExt as _, poll_fn};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::bounds::permits::Requester;
 use crate::domain::ids::{DocumentId, VersionId};
-use crate::domain::limits::TEXTS_PER_ADDRESS_MAX;
 use crate::rooms::RoomError;
 use crate::rooms::Rooms;
-use crate::rooms::ordered_work::Lanes;
 use crate::rooms::room::{Checkpoint, Room, Snapshot};
 use crate::sessions::options::HistoryTerms;
 use crate::storage::Storage;
@@ -34,23 +33,20 @@ use crate::yjs::text::Text;
 /// again.
 const JOBS_MAX: usize = 4_096;
 const BATCH_MAX: usize = 32;
-/// Documents whose versions are built concurrently: one more than the build permits of the server
-/// itself, so that no permit stays unused.
-const BUILT_AT_ONCE: usize = TEXTS_PER_ADDRESS_MAX + 1;
 /// Longest short document, in bytes of its merged log: some twenty pages. It has so few items that any
 /// order of them builds in milliseconds.
 const SHORT_BYTES: usize = 64 * 1_024;
 /// Short documents that are built concurrently, besides the long ones.
 const SHORT_AT_ONCE: usize = 4;
-/// Bytes of long documents in the backlog. When it is full, the task waits for a build to end before
-/// it accepts a further one.
-const BACKLOG_BYTES_MAX: usize = 32 * 1_024 * 1_024;
-/// Running and waiting checkpoints of one document. The task drops further ones: each holds a copy of
+/// KiB of long documents that are built or wait for a build permit. When they are spent, the recorder waits
+/// for a build to end before it accepts a further checkpoint.
+const LONG_KIB_MAX: u32 = 32 * 1_024;
+/// Running and waiting checkpoints of one document. The recorder drops further ones: each holds a copy of
 /// the document.
 const CHECKPOINTS_AT_ONCE: usize = 4;
 const POLL_MIN: Duration = Duration::from_millis(20);
 const POLL_MAX: Duration = Duration::from_secs(5);
-/// Time-out of a caller that waits for its versions. After it the task still stores them.
+/// Time-out of a caller that waits for its versions. After it the recorder still stores them.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -107,42 +103,44 @@ pub async fn run(
     rooms: Rooms,
     storage: Storage,
     terms: HistoryTerms,
-    mut jobs: VersionJobs,
+    jobs: VersionJobs,
     stop: CancellationToken,
 ) {
-    let mut recorder = VersionRecorder::new(rooms, storage);
-    let mut ticker = interval((terms.pause / 8).clamp(POLL_MIN, POLL_MAX));
-    ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut waiting = Vec::new();
-    loop {
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            received = jobs.0.recv_many(&mut waiting, BATCH_MAX) => {
-                if received == 0 {
-                    return;
-                }
-                recorder.run_jobs(waiting.drain(..), &terms).await;
-            }
-            Some(built) = recorder.building.next() => {
-                recorder.take_built(built);
-                // Stores at once: a slow build of another document may still run.
-                recorder.store().await;
-                recorder.flushed().await;
-            }
-            _ = ticker.tick() => recorder.poll(&terms).await,
-        }
+    let recorder = VersionRecorder {
+        rooms,
+        storage,
+        poll_every: (terms.pause / 8).clamp(POLL_MIN, POLL_MAX),
+        terms,
+        documents: Mutex::default(),
+        short: Arc::new(Semaphore::new(SHORT_AT_ONCE)),
+        long: Arc::new(Semaphore::new(LONG_KIB_MAX as usize)),
+    };
+    // The capacity that each holds bounds their number.
+    let (due, mut queue) = mpsc::channel(1);
+    let (built, versions) = mpsc::channel(BATCH_MAX);
+    let builds = poll_fn(|context| queue.poll_recv(context))
+        .for_each_concurrent(None, |due| recorder.build(due, &built));
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        () = recorder.accept(jobs.0, &due, &built) => {}
+        () = builds => {}
+        () = recorder.store(versions) => {}
     }
 }
 
+/// A checkpoint to build, or none: the end of those before it.
 struct Due {
-    checkpoint: Checkpoint,
+    checkpoint: Option<Checkpoint>,
     waiter: Option<Arc<Waiter>>,
-    /// Its build counts towards [`SHORT_AT_ONCE`].
-    is_short: bool,
+    document: Arc<Order>,
+    _capacity: Option<OwnedSemaphorePermit>,
 }
 
-/// The caller of [`History::record`]. The drop with its last checkpoint notifies it.
+/// Orders the builds of one document.
+type Order = tokio::sync::Mutex<()>;
+
+/// The caller of [`History::record`] or [`History::flush`]. The drop with its last checkpoint notifies it.
 struct Waiter(Option<oneshot::Sender<()>>);
 
 impl Drop for Waiter {
@@ -154,217 +152,177 @@ impl Drop for Waiter {
     }
 }
 
-type Built = (Due, Result<Option<NewVersion>, RoomError>);
+type Built = (Option<NewVersion>, Option<Arc<Waiter>>);
 
 struct VersionRecorder {
     rooms: Rooms,
     storage: Storage,
-    building: Lanes<DocumentId, Due, Built>,
-    backlog: VecDeque<Due>,
-    short: usize,
-    /// Versions built and not yet stored: at most a batch and the checkpoints of one room or job.
-    pending: Vec<NewVersion>,
-    waiters: Vec<Arc<Waiter>>,
-    /// The callers that wait for all due checkpoints.
-    flushing: Vec<oneshot::Sender<()>>,
-    /// Checkpoints whose build failed at the database; the next poll retries them.
-    unbuilt: Vec<Checkpoint>,
-    /// The last operation on the database failed.
-    is_away: bool,
+    poll_every: Duration,
+    terms: HistoryTerms,
+    /// The documents with checkpoints. Each checkpoint holds a reference to its document's entry.
+    documents: Mutex<HashMap<DocumentId, Arc<Order>>>,
+    short: Arc<Semaphore>,
+    long: Arc<Semaphore>,
 }
 
 impl VersionRecorder {
-    fn new(rooms: Rooms, storage: Storage) -> Self {
-        let (reads, texts) = (storage.clone(), rooms.clone());
-        let build = move |due: Due| {
-            let (storage, rooms) = (reads.clone(), texts.clone());
-            async move {
-                let built = build(&rooms, &storage, &due.checkpoint).await;
-                (due, built)
-            }
-        };
-        Self {
-            rooms,
-            storage,
-            building: Lanes::new(BUILT_AT_ONCE, build),
-            backlog: VecDeque::new(),
-            short: 0,
-            pending: Vec::new(),
-            waiters: Vec::new(),
-            flushing: Vec::new(),
-            unbuilt: Vec::new(),
-            is_away: false,
-        }
-    }
-
-    /// Runs queued jobs together and stores their versions: many writers may leave at once.
-    async fn run_jobs(&mut self, jobs: impl Iterator<Item = VersionJob>, terms: &HistoryTerms) {
-        for job in jobs {
+    /// Accepts the checkpoints of jobs, and at each tick those of the open rooms.
+    async fn accept(
+        &self,
+        mut jobs: mpsc::Receiver<VersionJob>,
+        due: &mpsc::Sender<Due>,
+        built: &mpsc::Sender<Built>,
+    ) {
+        let mut ticker = interval(self.poll_every);
+        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let job = tokio::select! {
+                biased;
+                job = jobs.recv() => job,
+                _ = ticker.tick() => {
+                    self.poll(due).await;
+                    continue;
+                }
+            };
             match job {
-                VersionJob::Left(room) => {
-                    self.take_in(room.due_checkpoints(terms, Instant::now()), None).await;
+                Some(VersionJob::Left(room)) => {
+                    let checkpoints = room.due_checkpoints(&self.terms, Instant::now());
+                    self.take_in(checkpoints, None, due).await;
                 }
-                VersionJob::Record(checkpoints, done) => {
+                Some(VersionJob::Record(checkpoints, done)) => {
                     let waiter = Arc::new(Waiter(Some(done)));
-                    self.take_in(checkpoints, Some(&waiter)).await;
+                    self.take_in(checkpoints, Some(&waiter), due).await;
                 }
-                VersionJob::Flush(done) => {
-                    self.poll(terms).await;
-                    self.flushing.push(done);
+                Some(VersionJob::Flush(done)) => {
+                    self.poll(due).await;
+                    self.flush(done, due, built).await;
                 }
+                None => return,
             }
         }
-        self.store().await;
-        self.flushed().await;
     }
 
-    /// Retries failed checkpoints, then polls every open room for due ones.
-    async fn poll(&mut self, terms: &HistoryTerms) {
-        self.store().await;
-        if !self.unbuilt.is_empty() {
-            self.is_away = false;
-            let checkpoints = std::mem::take(&mut self.unbuilt);
-            self.take_in(checkpoints, None).await;
+    /// Notifies the caller behind the queued builds of each document and the built versions.
+    async fn flush(
+        &self,
+        done: oneshot::Sender<()>,
+        due: &mpsc::Sender<Due>,
+        built: &mpsc::Sender<Built>,
+    ) {
+        let waiter = Some(Arc::new(Waiter(Some(done))));
+        let documents: Vec<_> = self.documents().values().cloned().collect();
+        for document in documents {
+            let waiter = waiter.clone();
+            let end = Due { checkpoint: None, waiter, document, _capacity: None };
+            let _closed = due.send(end).await;
         }
+        let _closed = built.send((None, waiter)).await;
+    }
+
+    /// Accepts the due checkpoints of each open room without one.
+    async fn poll(&self, due: &mpsc::Sender<Due>) {
+        self.documents().retain(|_, document| Arc::strong_count(document) > 1);
         let now = Instant::now();
         for room in self.rooms.all() {
-            if self.is_away {
-                // The checkpoints remain in their rooms.
-                return;
-            }
-            if self.jobs_of(room.document) == 0 {
-                self.take_in(room.due_checkpoints(terms, now), None).await;
+            let is_idle = !self.documents().contains_key(&room.document);
+            if is_idle {
+                self.take_in(room.due_checkpoints(&self.terms, now), None, due).await;
             }
         }
-        self.store().await;
     }
 
-    async fn take_in(&mut self, checkpoints: Vec<Checkpoint>, waiter: Option<&Arc<Waiter>>) {
-        if self.is_away && self.pending.len().max(self.unbuilt.len()) >= BATCH_MAX {
-            tracing::warn!(
-                checkpoints = checkpoints.len(),
-                "versions cannot be stored, and some are dropped"
-            );
-            return;
-        }
+    async fn take_in(
+        &self,
+        checkpoints: Vec<Checkpoint>,
+        waiter: Option<&Arc<Waiter>>,
+        due: &mpsc::Sender<Due>,
+    ) {
         for checkpoint in checkpoints {
-            let document = checkpoint.document;
-            let jobs = self.jobs_of(document);
-            if jobs >= CHECKPOINTS_AT_ONCE {
+            let document = Arc::clone(self.documents().entry(checkpoint.document).or_default());
+            // Besides the map and this function.
+            let others = Arc::strong_count(&document) - 2;
+            if CHECKPOINTS_AT_ONCE <= others {
+                let document = checkpoint.document;
                 tracing::warn!(%document, "a version is dropped: earlier ones of the document still run");
                 continue;
             }
-            // A short checkpoint passes the backlog only if its own document has none there: the
-            // versions of one document are built in order.
-            let may_pass = is_short(&checkpoint) && self.building.jobs_of(document) == jobs;
-            let due = Due { checkpoint, waiter: waiter.cloned(), is_short: may_pass && jobs == 0 };
-            if due.is_short || !may_pass {
-                self.make_room(&due).await;
-            }
-            if may_pass {
-                self.short += usize::from(due.is_short);
-                self.building.add(document, due);
+            // A short checkpoint behind a long one of its document waits for a long build.
+            let capacity = if is_short(&checkpoint) && others == 0 {
+                Arc::clone(&self.short).acquire_owned().await
             } else {
-                self.backlog.push_back(due);
-                self.build_backlog();
-            }
+                let kib = u32::try_from(checkpoint.snapshot.merged.len() / 1_024);
+                let kib = kib.map_or(LONG_KIB_MAX, |kib| kib.min(LONG_KIB_MAX));
+                Arc::clone(&self.long).acquire_many_owned(kib).await
+            };
+            let waiter = waiter.cloned();
+            let checkpoint = Some(checkpoint);
+            let next = Due { checkpoint, waiter, document, _capacity: capacity.ok() };
+            let _closed = due.send(next).await;
         }
     }
 
-    async fn make_room(&mut self, due: &Due) {
-        let is_full = |recorder: &Self| match due.is_short {
-            true => recorder.short >= SHORT_AT_ONCE,
-            false => recorder.is_backlog_full(&due.checkpoint),
+    /// Builds the version of a checkpoint and queues it for the next transaction.
+    async fn build(&self, due: Due, built: &mpsc::Sender<Built>) {
+        let Due { checkpoint, mut waiter, document, _capacity } = due;
+        let _order = document.lock().await;
+        let mut is_retried = false;
+        let version = loop {
+            let Some(checkpoint) = &checkpoint else { break None };
+            let error = match build(&self.rooms, &self.storage, checkpoint).await {
+                Ok(version) => break version,
+                Err(error) => error,
+            };
+            let is_repeatable = matches!(error, RoomError::Storage(_));
+            if !is_repeatable || !is_retried {
+                let document = checkpoint.document;
+                tracing::warn!(%document, %error, is_repeatable, "a version cannot be built");
+            }
+            if !is_repeatable {
+                break None;
+            }
+            (is_retried, waiter) = (true, None);
+            sleep(self.poll_every).await;
         };
-        while is_full(self)
-            && let Some(built) = self.building.next().await
-        {
-            self.take_built(built);
-            if self.pending.len() >= BATCH_MAX {
-                self.store().await;
+        let _closed = built.send((version, waiter)).await;
+    }
+
+    /// Stores the built versions of all documents, up to a batch in a transaction.
+    async fn store(&self, mut built: mpsc::Receiver<Built>) {
+        let mut batch = Vec::new();
+        while 0 < built.recv_many(&mut batch, BATCH_MAX).await {
+            let (versions, waiters): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
+            let versions: Vec<_> = versions.into_iter().flatten().collect();
+            self.store_until_stored(&versions, waiters).await;
+        }
+    }
+
+    async fn store_until_stored<T>(&self, versions: &[NewVersion], waiters: Vec<T>) {
+        let mut waiters = Some(waiters);
+        while let Err(error) = self.store_batch(versions).await {
+            // A failed attempt notifies the callers too.
+            if waiters.take().is_some() {
+                tracing::warn!(%error, "versions cannot be stored; retrying");
             }
+            sleep(self.poll_every).await;
         }
     }
 
-    fn jobs_of(&self, document: DocumentId) -> usize {
-        let waiting = self.backlog.iter().filter(|due| due.checkpoint.document == document).count();
-        self.building.jobs_of(document).saturating_add(waiting)
-    }
-
-    /// Whether the backlog has no capacity for the checkpoint. An empty backlog accepts any.
-    fn is_backlog_full(&self, checkpoint: &Checkpoint) -> bool {
-        let waiting: usize =
-            self.backlog.iter().map(|due| due.checkpoint.snapshot.merged.len()).sum();
-        !self.backlog.is_empty() && waiting + checkpoint.snapshot.merged.len() > BACKLOG_BYTES_MAX
-    }
-
-    fn build_backlog(&mut self) {
-        while !self.building.is_full(self.short)
-            && let Some(due) = self.backlog.pop_front()
-        {
-            self.building.add(due.checkpoint.document, due);
-        }
-    }
-
-    /// Accepts the result of a build: queues the version for the next transaction.
-    fn take_built(&mut self, (due, built): Built) {
-        let Due { checkpoint, waiter, is_short } = due;
-        self.short = self.short.saturating_sub(usize::from(is_short));
-        self.build_backlog();
-        let document = checkpoint.document;
-        match built {
-            Ok(version) => {
-                self.pending.extend(version);
-                self.waiters.extend(waiter);
-            }
-            Err(RoomError::Storage(error)) => {
-                tracing::warn!(%document, %error, "a version cannot be built; retrying");
-                self.unbuilt.push(checkpoint);
-                self.is_away = true;
-            }
-            Err(error) => tracing::warn!(%document, %error, "a version cannot be built"),
-        }
-    }
-
-    /// Notifies the callers of [`History::flush`] after the last build is stored.
-    async fn flushed(&mut self) {
-        if self.flushing.is_empty() || !self.building.is_empty() {
-            return;
-        }
-        self.store().await;
-        for done in self.flushing.drain(..) {
-            let _gone = done.send(());
-        }
-    }
-
-    async fn store(&mut self) {
-        // The drop at the end of this attempt notifies them, also after a failure.
-        let _waiters = std::mem::take(&mut self.waiters);
-        if self.pending.is_empty() {
-            return;
-        }
-        match self.storage.store_versions(&self.pending).await {
-            Ok(_outcomes) => {
-                self.pending.clear();
-                self.is_away = false;
-            }
-            // One version is rejected, for example that of a document deleted meanwhile.
-            Err(StorageError::Refused(_)) => self.store_one_by_one().await,
-            Err(error) => {
-                if !std::mem::replace(&mut self.is_away, true) {
-                    tracing::warn!(%error, "versions cannot be stored; retrying");
-                }
-            }
-        }
-    }
-
-    async fn store_one_by_one(&mut self) {
-        for version in std::mem::take(&mut self.pending) {
-            let document = version.document;
-            if let Err(error) = self.storage.store_versions(&[version]).await {
+    async fn store_batch(&self, versions: &[NewVersion]) -> Result<(), StorageError> {
+        let stored = self.storage.store_versions(versions).await;
+        let Err(StorageError::Refused(_)) = stored else { return stored.map(drop) };
+        // One version is rejected, for example that of a document deleted meanwhile.
+        for version in versions {
+            let stored = self.storage.store_versions(std::slice::from_ref(version)).await;
+            if let Err(error) = stored {
+                let document = version.document;
                 tracing::warn!(%document, %error, "a version was not stored");
             }
         }
+        Ok(())
+    }
+
+    fn documents(&self) -> MutexGuard<'_, HashMap<DocumentId, Arc<Order>>> {
+        self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

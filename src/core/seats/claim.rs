@@ -21,7 +21,7 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::bounds::store_budget::StoreBudget;
+use crate::bounds::allowances::Bucket;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId};
 use crate::domain::limits::FLUSH_TIMEOUT;
@@ -54,7 +54,7 @@ pub struct SeatRequest {
     pub link: ShareLinkId,
     pub role: Role,
     pub wants_events: bool,
-    pub store_budget: Option<StoreBudget>,
+    pub store_budget: Option<Bucket>,
     /// The resume token of a seat whose socket broke.
     pub resume: Option<String>,
     /// Whether the claim replaces the user's own session on any server.

@@ -1,4 +1,4 @@
-//! A socket task that panics leaves its room and its seat (S4). No input makes a socket task of the
+//! A socket task that panics leaves its room and its seat. No input makes a socket task of the
 //! binary panic, so these tests drop the session as an unwinding task does.
 
 use std::time::Duration;

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::bounds::store_budget::StoreBudget;
+use crate::bounds::allowances::Bucket;
 use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, SessionId};
@@ -66,7 +66,7 @@ pub struct SessionIdentity {
     /// Whether the client understands events.
     pub wants_events: bool,
     /// The budget that each edit charges; none for a user with a token of the host.
-    pub store_budget: Option<StoreBudget>,
+    pub store_budget: Option<Bucket>,
 }
 
 /// Time to read the frames that a client sent before it left, up to its close frame.

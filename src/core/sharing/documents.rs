@@ -6,17 +6,27 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
 use crate::domain::anchor::Position;
-use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::ids::{DocumentId, ExternalId, UserId};
 use crate::domain::line::Line;
 use crate::domain::section::{NewSection, SectionFault, StoredSection};
 use crate::domain::text::{count_characters, incoming};
 use crate::domain::user::User;
 use crate::sharing::{Sharing, SharingError};
 use crate::storage::documents::{Document, NewDocument};
+use crate::storage::error::StorageError;
 use crate::storage::pagination::Page;
 use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::sections::anchor_first_sections;
 use crate::yjs::text::document_from_text;
+
+/// A new document, as its owner describes it.
+#[derive(Debug, Default)]
+pub struct DocumentDraft {
+    pub title: String,
+    pub text: String,
+    pub sections: Vec<NewSection>,
+    pub external_id: Option<ExternalId>,
+}
 
 impl Sharing {
     /// The document has the clean `text`. The creations of one `address` follow one another.
@@ -24,12 +34,11 @@ impl Sharing {
         &self,
         owner: &User,
         address: IpAddr,
-        title: &str,
-        text: String,
-        sections: Vec<NewSection>,
+        draft: DocumentDraft,
         now: DateTime<Utc>,
     ) -> Result<Document, SharingError> {
-        let title = Line::Title.parse(title)?;
+        let DocumentDraft { title, text, sections, external_id } = draft;
+        let title = Line::Title.parse(&title)?;
         if self.document_bytes < text.len() {
             return Err(SharingError::TooLong);
         }
@@ -49,8 +58,46 @@ impl Sharing {
         self.quota.admit(self.storage.usage_of(&owner.id).await?, update.len())?;
         let id = DocumentId::generate();
         let owner = owner.clone();
-        let new = NewDocument { id, title, owner, update, characters, sections, now };
-        Ok(self.storage.create_document(&new).await?)
+        let new = NewDocument { id, title, external_id, owner, update, characters, sections, now };
+        match (self.storage.create_document(&new).await, &new.external_id) {
+            (Err(StorageError::Refused(_)), Some(_)) => Err(SharingError::ExternalIdTaken),
+            (created, _) => Ok(created?),
+        }
+    }
+
+    /// The owner's document with the external id of `draft`, or a new one; true: it is new. A second call
+    /// changes nothing.
+    pub async fn find_or_create_document(
+        &self,
+        owner: &User,
+        address: IpAddr,
+        external_id: ExternalId,
+        draft: DocumentDraft,
+        now: DateTime<Utc>,
+    ) -> Result<(Document, bool), SharingError> {
+        if let Some(found) = self.external_document(owner, &external_id).await? {
+            return Ok((found, false));
+        }
+        let draft = DocumentDraft { external_id: Some(external_id.clone()), ..draft };
+        match self.create_document(owner, address, draft, now).await {
+            // Another call was faster.
+            Err(SharingError::ExternalIdTaken) => {
+                let found = self.external_document(owner, &external_id).await?;
+                found.map(|found| (found, false)).ok_or(SharingError::ExternalIdTaken)
+            }
+            created => Ok((created?, true)),
+        }
+    }
+
+    async fn external_document(
+        &self,
+        owner: &User,
+        id: &ExternalId,
+    ) -> Result<Option<Document>, SharingError> {
+        match self.storage.external_document(&owner.id, id).await? {
+            Some((_, true)) => Err(SharingError::InBin),
+            found => Ok(found.map(|(document, _)| document)),
+        }
     }
 
     /// The last updated first.

@@ -13,7 +13,7 @@ use crate::storage::links::{FindOrCreate, Joined, NewShareLink, ShareLink};
 use crate::storage::pagination::Page;
 
 #[derive(Clone, Debug)]
-pub struct Shared {
+pub struct SharedDocument {
     pub link: ShareLink,
     pub invite: Invite,
     pub found: FindOrCreate,
@@ -39,14 +39,19 @@ impl Sharing {
         caller: &UserId,
         document: DocumentId,
         now: DateTime<Utc>,
-    ) -> Result<Shared, SharingError> {
+    ) -> Result<SharedDocument, SharingError> {
         self.document(caller, document).await?;
         let id = ShareLinkId::generate();
         let invite_hash = self.invites.of(id).hash();
         let new = NewShareLink { id, document_id: document, invite_hash, now };
         let (link, found) = self.storage.find_or_create_link(&new).await?.ok_or(NO_DOCUMENT)?;
         let invite_state = self.storage.invite_state(link.id).await?.ok_or(NO_DOCUMENT)?;
-        Ok(Shared { invite: self.invite_of(link.id, &invite_state), link, found, invite_state })
+        Ok(SharedDocument {
+            invite: self.invite_of(link.id, &invite_state),
+            link,
+            found,
+            invite_state,
+        })
     }
 
     /// The caller is their writer or reviewer; newest first.

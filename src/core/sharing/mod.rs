@@ -21,7 +21,7 @@ use crate::domain::section::SectionFault;
 use crate::domain::user::User;
 use crate::sharing::bin::Deleted;
 use crate::sharing::invite::Invites;
-use crate::sharing::quota::{CreationPermits, Quota};
+use crate::sharing::quota::{CreationPermits, DocumentQuota};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 
@@ -30,7 +30,7 @@ pub struct Sharing {
     storage: Storage,
     invites: Invites,
     document_bytes: usize,
-    quota: Quota,
+    quota: DocumentQuota,
     permits: CreationPermits,
     tasks: TaskTracker,
 }
@@ -42,7 +42,7 @@ impl Sharing {
         storage: Storage,
         invites: Invites,
         document_bytes: usize,
-        quota: Quota,
+        quota: DocumentQuota,
         tasks: TaskTracker,
     ) -> Self {
         let permits = CreationPermits::new(storage.has_one_writer());
@@ -105,6 +105,10 @@ pub enum SharingError {
     Title(#[from] InvalidLine),
     #[error(transparent)]
     Section(#[from] SectionFault),
+    #[error("another document of yours has this external id")]
+    ExternalIdTaken,
+    #[error("the document with this external id is in the bin; restore it, or delete it for ever")]
+    InBin,
     #[error("the sections have changed since you read them; read them again")]
     SectionsChanged,
     #[error("the body is longer than this server takes")]

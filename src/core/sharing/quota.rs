@@ -26,7 +26,7 @@ use crate::storage::capacity::Usage;
 const PERMIT_WAIT_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug)]
-pub struct Quota {
+pub struct DocumentQuota {
     pub documents: u32,
     /// Bytes of the documents' update logs.
     pub bytes: u64,
@@ -34,7 +34,7 @@ pub struct Quota {
     pub bin_retention: Duration,
 }
 
-impl Quota {
+impl DocumentQuota {
     /// Rejects a document with `bytes` bytes that would exceed the quota.
     pub(super) fn admit(self, usage: Usage, bytes: usize) -> Result<(), SharingError> {
         if i64::from(self.documents) <= usage.documents {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn g17_a_quota_counts_documents_and_bytes() {
-        let quota = Quota { documents: 2, bytes: 100, bin_retention: Duration::ZERO };
+        let quota = DocumentQuota { documents: 2, bytes: 100, bin_retention: Duration::ZERO };
         let usage = |documents, bytes| Usage { documents, bytes };
         assert!(quota.admit(usage(1, 60), 40).is_ok());
         assert!(matches!(quota.admit(usage(2, 0), 0), Err(SharingError::QuotaSpent("documents"))));

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::domain::ids::DocumentId;
+use crate::domain::ids::{DocumentId, ExternalId};
 use crate::domain::section::StoredSection;
 use crate::domain::user::User;
 use crate::storage::pagination::Cursor;
@@ -14,6 +14,8 @@ pub struct NewDocument {
     /// Its id; never used before.
     pub id: DocumentId,
     pub title: String,
+    /// Its id in the host application, if it has one: unique for its owner.
+    pub external_id: Option<ExternalId>,
     /// The owner, who is also the writer.
     pub owner: User,
     /// The first update, which gets number 1. Empty: there is none.
@@ -28,6 +30,7 @@ pub struct NewDocument {
 pub struct Document {
     pub id: DocumentId,
     pub title: String,
+    pub external_id: Option<ExternalId>,
     pub owner: User,
     pub characters: i64,
     pub created_at: DateTime<Utc>,

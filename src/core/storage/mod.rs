@@ -31,6 +31,7 @@
 //! The database stores times in whole milliseconds.
 
 mod append_plan;
+pub mod audit;
 pub mod bin;
 pub mod capacity;
 pub mod decisions;
@@ -49,6 +50,7 @@ pub mod progress;
 pub mod replies;
 pub mod review_changes;
 pub mod reviews;
+pub mod revocations;
 pub mod root;
 pub mod seats;
 pub mod sql;

@@ -20,8 +20,9 @@ use crate::domain::export::ExportFormat;
 use crate::domain::fence::Fence;
 use crate::domain::handle::Handle;
 use crate::domain::ids::{
-    ClaimId, DecisionId, DocumentId, InviteId, NodeId, OfferId, PersonalLinkId, PushSubscriptionId,
-    ReplyId, RequestId, ReviewId, SessionId, ShareLinkId, UserId, VersionId, WebhookId,
+    ClaimId, DecisionId, DocumentId, ExternalId, InviteId, NodeId, OfferId, PersonalLinkId,
+    PushSubscriptionId, ReplyId, RequestId, ReviewId, SessionId, ShareLinkId, UserId, VersionId,
+    WebhookId,
 };
 use crate::domain::offer::ClaimState;
 use crate::domain::review::{ReviewOrigin, ReviewOutcome, ReviewStatus, Verdict};
@@ -219,7 +220,7 @@ columns! {
 }
 
 columns! {
-    ClaimId, ClaimState, DecisionId, DocumentId, Handle, InviteId, NodeId, OfferId, PersonalLinkId,
+    ClaimId, ClaimState, DecisionId, DocumentId, ExternalId, Handle, InviteId, NodeId, OfferId, PersonalLinkId,
     PushSubscriptionId, ReplyId, RequestId, ReviewId, Role, SessionId, ShareLinkId, UserId,
     VersionId, VersionKind, WebhookId,
 }

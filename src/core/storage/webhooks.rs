@@ -24,7 +24,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, ShareLinkId, WebhookId};
+use crate::domain::ids::{DocumentId, ExternalId, ShareLinkId, WebhookId};
 use crate::domain::limits::{WEBHOOK_DOCUMENTS_MIN, WEBHOOKS_MAX};
 use crate::domain::seat::Seat;
 use crate::domain::webhook::{WebhookEvent, WebhookState};
@@ -185,6 +185,8 @@ pub struct ClaimedWebhook {
     pub kind: String,
     pub created_at: DateTime<Utc>,
     pub link: Option<ShareLinkId>,
+    /// The id of its document in the host application.
+    pub external_id: Option<ExternalId>,
     /// The data of the event: a JSON object.
     pub data: String,
     /// Attempts so far, this one included.

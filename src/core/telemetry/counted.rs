@@ -2,7 +2,7 @@
 
 use metrics::Gauge;
 
-/// One in its gauge, until the drop.
+/// Counts as one in its gauge until it is dropped.
 #[must_use]
 pub struct Counted(Gauge);
 

@@ -13,10 +13,12 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::accounts::Accounts;
 use crate::bounds::permits::Requester;
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
 use crate::http::access::Access;
+use crate::http::auth::admission::{Audited, Presented};
 use crate::http::auth::credential::{Credential, CredentialSource};
 use crate::http::auth::tokens::{Identity, Tokens};
 use crate::http::error::ApiError;
@@ -24,6 +26,7 @@ use crate::http::limit::Limiter;
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::peer::{Peer, network};
 use crate::http::security_log::SecurityLog;
+use crate::seats::SeatService;
 use crate::sharing::Sharing;
 
 /// The services that [`identify`] uses.
@@ -34,14 +37,17 @@ pub(crate) struct Checks {
     pub(crate) limiter: Limiter,
     pub(crate) origins: Origins,
     pub(crate) log: SecurityLog,
+    pub(crate) accounts: Accounts,
+    pub(crate) seats: SeatService,
 }
 
 pub(crate) async fn identify(
-    State(Checks { tokens, access, limiter, origins, log }): State<Checks>,
+    State(checks): State<Checks>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let presented = Credential::read(request.headers(), &tokens, &access);
+    let Checks { tokens, access, limiter, origins, log, .. } = &checks;
+    let presented = Credential::read(request.headers(), tokens, access);
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
     // The websocket handler counts after the upgrade, when it can answer with a close code.
     let is_socket = request.uri().path().starts_with("/ws/");
@@ -55,10 +61,38 @@ pub(crate) async fn identify(
     }
     let origin = request.headers().get(ORIGIN).cloned();
     let user = presented.user().cloned();
-    request.extensions_mut().insert(presented);
-    let response = next.run(request).await;
-    log.refused(&response, peer, user.as_ref(), origin.as_ref(), &origins);
+    let admitted = Presented::of(&request).admit(presented, &checks.accounts).await;
+    let response = match admitted {
+        Ok((presented, new_user)) => {
+            request.extensions_mut().insert(presented);
+            audited(&checks, request, next, new_user).await
+        }
+        Err(error) => error.into_response(),
+    };
+    log.refused(&response, peer, user.as_ref(), origin.as_ref(), origins);
     response
+}
+
+/// Runs the handler, behind its row in the audit if the act needs one. Without the row the act does not happen.
+/// The row of a failure follows also for a client that disconnects.
+async fn audited(
+    Checks { accounts, seats, .. }: &Checks,
+    request: Request,
+    next: Next,
+    new_user: Option<User>,
+) -> Response {
+    let entry = Audited::before(&request, new_user.is_some());
+    let Some(entry) = entry else { return next.run(request).await };
+    let accounts = accounts.clone();
+    let act = async move {
+        if let Err(error) = accounts.begin(&entry, new_user.as_ref()).await {
+            return ApiError::from(error).into_response();
+        }
+        let response = next.run(request).await;
+        Audited::after(entry, response.status(), &accounts).await;
+        response
+    };
+    seats.complete(act).await
 }
 
 /// A user with a valid token. An unsafe method with a cookie also carries one of the server's origins.
@@ -81,6 +115,16 @@ impl Caller {
         Requester::User(self.user().id.clone(), network(self.peer.0))
     }
 
+    /// Refuses a token that another server revoked within this tick: it signs no new one. The caller has made the new
+    /// sign-in before, so that a later revocation covers it.
+    pub(crate) async fn confirm(&self, accounts: &Accounts) -> Result<(), ApiError> {
+        let Identity { user, token, issued_at, .. } = &self.identity;
+        match accounts.is_revoked(&user.id, token, *issued_at).await? {
+            true => Err(ApiError::TokenRefused("revoked")),
+            false => Ok(()),
+        }
+    }
+
     /// Stores the name in the token, unless a newer token carried another. The first write that refers
     /// to a guest stores the guest's name, and only `PATCH /api/me` changes it.
     pub(crate) async fn save_name(&self, sharing: &Sharing) -> Result<(), ApiError> {
@@ -100,11 +144,12 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         match parts.extensions.get::<Credential>() {
-            None | Some(Credential::Nothing | Credential::AdminToken) => {
+            None
+            | Some(Credential::Nothing | Credential::AdminToken | Credential::Server { .. }) => {
                 Err(ApiError::Unauthenticated("this needs a token"))
             }
             Some(Credential::Refused { cause, .. }) => Err(ApiError::TokenRefused(cause.0)),
-            Some(Credential::Person { identity, by }) => {
+            Some(Credential::Person { identity, by, .. }) => {
                 let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
                 let caller = Self { identity: identity.clone(), by: *by, peer };
                 witness(caller.by, parts, &Origins::from_ref(state))?;
@@ -114,11 +159,14 @@ where
     }
 }
 
-/// An administrator: the admin token, or a user's token with the `admin` claim.
+/// An administrator: the admin token, a user's token with the `admin` claim, or a server token on the routes that
+/// its scopes open.
 #[derive(Clone, Debug)]
 pub enum Admin {
     Token,
     Person(UserId),
+    /// Admission has compared its scopes with the route.
+    Server(UserId),
 }
 
 /// The form for log lines.
@@ -127,6 +175,7 @@ impl fmt::Display for Admin {
         match self {
             Self::Token => f.write_str("the admin token"),
             Self::Person(id) => id.fmt(f),
+            Self::Server(id) => write!(f, "the server {id}"),
         }
     }
 }
@@ -145,10 +194,12 @@ where
             }
             Some(Credential::Refused { cause, .. }) => Err(ApiError::TokenRefused(cause.0)),
             Some(Credential::AdminToken) => Ok(Self::Token),
+            Some(Credential::Server { identity, .. }) => Ok(Self::Server(identity.user.id.clone())),
             Some(Credential::Person { identity, .. }) if !identity.is_admin => {
                 Err(ApiError::NotAdmin)
             }
-            Some(Credential::Person { by, identity }) => {
+            // A server in the name of a user has no rights of an administrator.
+            Some(Credential::Person { by, identity, .. }) => {
                 witness(*by, parts, &Origins::from_ref(state))?;
                 Ok(Self::Person(identity.user.id.clone()))
             }

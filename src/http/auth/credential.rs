@@ -6,6 +6,7 @@ use axum::http::header::AUTHORIZATION;
 use crate::domain::ids::UserId;
 use crate::http::access::Access;
 use crate::http::auth::cookie;
+use crate::http::auth::named_user::NamedUser;
 use crate::http::auth::tokens::{Identity, TokenRefused, Tokens};
 
 /// A token that the browser adds by itself needs an `Origin` header as proof.
@@ -20,9 +21,22 @@ pub enum CredentialSource {
 #[derive(Clone, Debug)]
 pub enum Credential {
     Nothing,
-    Refused { cause: TokenRefused, by: CredentialSource },
+    Refused {
+        cause: TokenRefused,
+        by: CredentialSource,
+    },
     AdminToken,
-    Person { identity: Identity, by: CredentialSource },
+    Person {
+        identity: Identity,
+        by: CredentialSource,
+        /// The server that acts in the user's name.
+        server: Option<UserId>,
+    },
+    /// A server token. `named`: the user whom the header names.
+    Server {
+        identity: Identity,
+        named: Option<UserId>,
+    },
 }
 
 impl Credential {
@@ -35,8 +49,13 @@ impl Credential {
                 return Self::Refused { cause, by: CredentialSource::Bearer };
             };
             return match Self::verified(tokens, token, CredentialSource::Bearer) {
-                // The rare case comes last.
+                // The rare cases come last.
                 Self::Refused { .. } if access.is_admin_token(token) => Self::AdminToken,
+                Self::Server { identity, .. } => {
+                    // Admission refuses a fault.
+                    let named = NamedUser::read(headers).ok().flatten();
+                    Self::Server { identity, named: named.map(|named| named.id) }
+                }
                 presented => presented,
             };
         }
@@ -46,8 +65,13 @@ impl Credential {
             {
                 // Under https the server's own guests have the other cookie name. Another subdomain set
                 // this cookie.
-                Self::Person { identity, by } if found.is_shared && identity.is_guest() => {
+                Self::Person { identity, by, .. } if found.is_shared && identity.is_guest() => {
                     Self::Refused { cause: TokenRefused("cookie of another subdomain"), by }
+                }
+                // A browser adds a cookie to requests of any page.
+                Self::Server { .. } => {
+                    let cause = TokenRefused("server token in a cookie");
+                    Self::Refused { cause, by: CredentialSource::Cookie }
                 }
                 presented => presented,
             },
@@ -55,16 +79,20 @@ impl Credential {
         }
     }
 
+    /// Whom the call is charged to.
     pub(crate) fn user(&self) -> Option<&UserId> {
         match self {
+            Self::Server { named: Some(named), .. } => Some(named),
+            Self::Server { identity, .. } => Some(&identity.user.id),
             Self::Person { identity, .. } => Some(&identity.user.id),
             Self::Nothing | Self::Refused { .. } | Self::AdminToken => None,
         }
     }
 
     fn verified(tokens: &Tokens, token: &str, by: CredentialSource) -> Self {
-        match tokens.verify(token) {
-            Ok(identity) => Self::Person { identity, by },
+        match tokens.verify_any(token) {
+            Ok(identity) if !identity.scopes.is_empty() => Self::Server { identity, named: None },
+            Ok(identity) => Self::Person { identity, by, server: None },
             Err(cause) => Self::Refused { cause, by },
         }
     }

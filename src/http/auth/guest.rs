@@ -1,5 +1,4 @@
-//! Signing in and out: `GET /api/auth`, `POST /api/auth/guest`, `POST /api/auth/leave`, and the user at
-//! `/api/me`.
+//! Signing in: `GET /api/auth`, `POST /api/auth/guest`, and the user at `/api/me`.
 
 use axum::extract::{FromRef, FromRequestParts, State};
 use axum::http::StatusCode;
@@ -9,6 +8,7 @@ use axum::{Extension, Json};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::Accounts;
 use crate::domain::ids::UserId;
 use crate::domain::line::Line;
 use crate::domain::user::User;
@@ -42,6 +42,7 @@ pub(crate) async fn entry(
     State(tokens): State<Tokens>,
     State(origins): State<Origins>,
     State(sharing): State<Sharing>,
+    State(accounts): State<Accounts>,
     caller: Result<Caller, ApiError>,
 ) -> Result<Response, ApiError> {
     let mut entry = Entry {
@@ -51,7 +52,12 @@ pub(crate) async fn entry(
         expires_at: None,
     };
     let Ok(caller) = caller else { return Ok(Json(entry).into_response()) };
-    let (cookies, user, expires_at) = present(&tokens, &origins, &sharing, &caller).await?;
+    let (cookies, user, expires_at) =
+        match present(&tokens, &origins, &sharing, &accounts, &caller).await {
+            // Revoked on another server within this tick.
+            Err(ApiError::TokenRefused(_)) => return Ok(Json(entry).into_response()),
+            presented => presented?,
+        };
     (entry.user, entry.expires_at) = (Some(user), Some(expires_at));
     Ok((cookies, Json(entry)).into_response())
 }
@@ -170,9 +176,10 @@ pub(crate) async fn me(
     State(tokens): State<Tokens>,
     State(origins): State<Origins>,
     State(sharing): State<Sharing>,
+    State(accounts): State<Accounts>,
     caller: Caller,
 ) -> Result<Response, ApiError> {
-    let (cookies, user, _end) = present(&tokens, &origins, &sharing, &caller).await?;
+    let (cookies, user, _end) = present(&tokens, &origins, &sharing, &accounts, &caller).await?;
     Ok((cookies, Json(user)).into_response())
 }
 
@@ -180,6 +187,7 @@ async fn present(
     tokens: &Tokens,
     origins: &Origins,
     sharing: &Sharing,
+    accounts: &Accounts,
     caller: &Caller,
 ) -> Result<(SetCookies, MeBody, DateTime<Utc>), ApiError> {
     let (stored, guest_requests) = sharing.stored(caller.user()).await?;
@@ -191,6 +199,7 @@ async fn present(
         is_past_its_half(&caller.identity, Utc::now()) || stored.name != caller.user().name;
     if caller.by == CredentialSource::Cookie && is_old {
         let Signed { token, expires_at } = sign(tokens, &stored)?;
+        caller.confirm(accounts).await?;
         (cookies, end) = (cookie::of(&token, origins, GUEST_TTL), expires_at);
     }
     Ok((cookies, MeBody { user: stored, guest_requests }, end))
@@ -202,6 +211,7 @@ pub(crate) async fn change(
     State(tokens): State<Tokens>,
     State(origins): State<Origins>,
     State(sharing): State<Sharing>,
+    State(accounts): State<Accounts>,
     caller: Caller,
     JsonBody(body): JsonBody<MeChange>,
 ) -> Result<Response, ApiError> {
@@ -213,29 +223,15 @@ pub(crate) async fn change(
         sharing.set_guest_requests(caller.user(), takes).await?;
     }
     let Some(name) = body.name else {
-        return me(State(tokens), State(origins), State(sharing), caller).await;
+        return me(State(tokens), State(origins), State(sharing), State(accounts), caller).await;
     };
     let user = sharing.rename_guest(id, &name, Utc::now()).await?;
     let (_, guest_requests) = sharing.stored(&user).await?;
     let signed = sign(&tokens, &user)?;
+    caller.confirm(&accounts).await?;
     let welcome = Welcome::of(&user, &signed);
     let body = Renamed { me: MeBody { user: user.clone(), guest_requests }, welcome };
     Ok((cookie::of(&signed.token, &origins, GUEST_TTL), Json(body)).into_response())
-}
-
-/// `POST /api/auth/leave`: removes the token from the browser.
-///
-/// The response has no `Clear-Site-Data`: `"cookies"` would end the sign-ins of the host application and
-/// of its other subdomains, and `"storage"` would delete edits that no server has. The page asks the
-/// user about those.
-pub(crate) async fn leave(
-    State(origins): State<Origins>,
-    State(log): State<SecurityLog>,
-    peer: Option<Extension<Peer>>,
-    caller: Caller,
-) -> Response {
-    log.signed_out(&caller.user().id, peer.map_or_else(Peer::default, |Extension(peer)| peer));
-    (StatusCode::NO_CONTENT, cookie::none(&origins)).into_response()
 }
 
 /// The server renews only a guest's token. An administrator's token, or one of a host application, ends

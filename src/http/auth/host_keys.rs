@@ -25,6 +25,8 @@ use crate::domain::ids::UserId;
 use crate::domain::line::Line;
 use crate::domain::user::User;
 use crate::http::auth::identity::{Identity, KEYS_UNAVAILABLE, TokenRefused, cause, seconds};
+use crate::http::auth::scopes::Scopes;
+use crate::storage::revocations::TokenSubject;
 
 const READ_EVERY: Duration = Duration::from_mins(5);
 /// Any text can name an unknown key, so such tokens cause few requests.
@@ -210,14 +212,17 @@ impl Provider {
         let subject = text("sub").and_then(|subject| user_id(&self.issuer, subject));
         let mut names = self.name_claims.iter().filter_map(|claim| text(claim));
         let name = names.find_map(|name| Line::Name.parse(name).ok());
+        let id = subject.ok_or(TokenRefused("claim sub"))?;
+        let scopes = Scopes::of(claims.get("scope")).ok_or(TokenRefused("claim scope"))?;
+        // A client of the provider has no name.
+        let name = name.or_else(|| (!scopes.is_empty()).then(|| id.to_string()));
         Ok(Identity {
-            user: User {
-                id: subject.ok_or(TokenRefused("claim sub"))?,
-                name: name.ok_or(TokenRefused("claim name"))?,
-            },
+            user: User { id, name: name.ok_or(TokenRefused("claim name"))? },
             is_admin: false,
             issued_at: seconds(issued_at, "claim iat")?,
             expires_at: seconds(end, "claim exp")?,
+            scopes,
+            token: TokenSubject::token(""),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
@@ -11,6 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
+use crate::http::auth::scopes::Scopes;
+use crate::storage::revocations::TokenSubject;
 
 /// Lifetime of a guest's token. The guest's documents depend on it, so the server renews the token of an
 /// active page.
@@ -24,6 +27,9 @@ pub struct Identity {
     pub issued_at: DateTime<Utc>,
     /// A websocket ends with it.
     pub expires_at: DateTime<Utc>,
+    /// Empty for the token of a user. Else `user` is the server, by its `sub`.
+    pub scopes: Scopes,
+    pub token: TokenSubject,
 }
 
 impl Identity {
@@ -44,6 +50,15 @@ pub struct TokenRefused(pub &'static str);
 
 /// The server has no key to verify the token with now, and reads the key set again: the token may be valid.
 pub(crate) const KEYS_UNAVAILABLE: TokenRefused = TokenRefused("keys-unavailable");
+
+/// A server token where only a user's counts.
+pub(crate) const SERVER_TOKEN: TokenRefused = TokenRefused("server-token");
+
+/// The token by the hash of what is signed.
+pub(super) fn subject_of(token: &str) -> TokenSubject {
+    let signed = token.rsplit_once('.').map_or(token, |(signed, _)| signed);
+    TokenSubject::token(&URL_SAFE_NO_PAD.encode(digest(&SHA256, signed.as_bytes())))
+}
 
 /// Names the part of the token that the library rejects.
 pub(super) fn cause(error: &Error, token: &str) -> &'static str {
@@ -79,7 +94,7 @@ fn claim_at_fault(token: &str) -> &'static str {
     match () {
         () if !is("iss", Value::is_string) => "claim iss",
         () if !is("sub", is_id) => "claim sub",
-        () if !is("name", Value::is_string) => "claim name",
+        () if claims.get("name").is_some_and(|name| !name.is_string()) => "claim name",
         () if !is("iat", Value::is_i64) => "claim iat",
         () if !is("exp", Value::is_i64) => "claim exp",
         () if !is("jti", Value::is_string) => "claim jti",

@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use chrono::Utc;
 
+use crate::accounts::Accounts;
 use crate::http::access::Access;
 use crate::http::auth::caller::Caller;
 use crate::http::auth::cookie;
@@ -19,6 +20,7 @@ pub(crate) async fn exchange(
     State(tokens): State<Tokens>,
     State(access): State<Access>,
     State(origins): State<Origins>,
+    State(accounts): State<Accounts>,
     headers: HeaderMap,
     caller: Caller,
 ) -> Result<Response, ApiError> {
@@ -34,5 +36,6 @@ pub(crate) async fn exchange(
     let age = access.session();
     let signed = tokens.sign(caller.user(), false, age, Utc::now());
     let signed = signed.map_err(|error| ApiError::Internal(error.to_string()))?;
+    caller.confirm(&accounts).await?;
     Ok((StatusCode::NO_CONTENT, cookie::of(&signed.token, &origins, age)).into_response())
 }

@@ -22,10 +22,13 @@ use crate::domain::ids::{TokenId, UserId};
 use crate::domain::line::Line;
 use crate::domain::user::User;
 use crate::http::auth::host_keys::HostKeys;
-use crate::http::auth::identity::{cause, seconds};
+use crate::http::auth::identity::{cause, seconds, subject_of};
+use crate::http::auth::revocations::Revocations;
+use crate::http::auth::scopes::Scopes;
+use crate::storage::revocations::TokenSubject;
 
-pub(crate) use crate::http::auth::identity::KEYS_UNAVAILABLE;
 pub use crate::http::auth::identity::{GUEST_TTL, Identity, TokenRefused};
+pub(crate) use crate::http::auth::identity::{KEYS_UNAVAILABLE, SERVER_TOKEN};
 
 const ISSUER: &str = "galley";
 /// Maximum length of a token in bytes; Galley's own have about 350.
@@ -42,6 +45,7 @@ pub struct Signed {
 pub struct Tokens {
     own: Arc<OwnKeys>,
     of_provider: Option<HostKeys>,
+    revocations: Revocations,
 }
 
 struct OwnKeys {
@@ -57,17 +61,21 @@ struct OwnKey {
     verify: DecodingKey,
 }
 
-/// The claims. All are required but `admin`, which only an administrator's token has.
+/// The claims. All are required but `admin`, which only an administrator's token has, and `scope`; a server has no
+/// `name`.
 #[derive(Serialize, Deserialize)]
 struct Claims {
     sub: UserId,
-    name: String,
+    #[serde(default)]
+    name: Option<String>,
     iat: i64,
     exp: i64,
     iss: String,
     jti: String,
     #[serde(default)]
     admin: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scope: Option<Value>,
 }
 
 impl Tokens {
@@ -91,13 +99,27 @@ impl Tokens {
             verify: DecodingKey::from_secret(secret),
         };
         let keys = secrets.into_iter().map(key).collect();
-        Self { own: Arc::new(OwnKeys { keys, rules }), of_provider: None }
+        Self {
+            own: Arc::new(OwnKeys { keys, rules }),
+            of_provider: None,
+            revocations: Revocations::default(),
+        }
     }
 
     /// Also accepts the tokens of a provider.
     #[must_use]
     pub fn with_provider(self, of_provider: Option<HostKeys>) -> Self {
         Self { of_provider, ..self }
+    }
+
+    /// Refuses the tokens of `revocations`.
+    #[must_use]
+    pub fn with_revocations(self, revocations: Revocations) -> Self {
+        Self { revocations, ..self }
+    }
+
+    pub(crate) fn revocations(&self) -> &Revocations {
+        &self.revocations
     }
 
     /// Fails when the end exceeds the calendar's range, or when signing fails.
@@ -114,12 +136,13 @@ impl Tokens {
         let expires_at = expires_at.ok_or(TokenRefused("claim exp"))?;
         let claims = Claims {
             sub: user.id.clone(),
-            name: user.name.clone(),
+            name: Some(user.name.clone()),
             iat: now.timestamp(),
             exp: expires_at.timestamp(),
             iss: ISSUER.to_owned(),
             jti: TokenId::generate().to_string(),
             admin: is_admin,
+            scope: None,
         };
         let OwnKey { id, sign, .. } = self.own.keys.first().ok_or(TokenRefused("signature"))?;
         let header = Header { kid: id.clone(), ..Header::new(Algorithm::HS256) };
@@ -128,8 +151,22 @@ impl Tokens {
         Ok(Signed { token, expires_at: seconds(claims.exp, "claim exp")? })
     }
 
-    /// The error names the part of the token that is at fault.
+    /// The user of a token. The error names the part of the token that is at fault.
     pub fn verify(&self, token: &str) -> Result<Identity, TokenRefused> {
+        let identity = self.verify_any(token)?;
+        if identity.scopes.is_empty() { Ok(identity) } else { Err(SERVER_TOKEN) }
+    }
+
+    /// The user of a token, or the server.
+    pub(crate) fn verify_any(&self, token: &str) -> Result<Identity, TokenRefused> {
+        let identity = Identity { token: subject_of(token), ..self.identity(token)? };
+        if self.revocations.include(&identity) {
+            return Err(TokenRefused("revoked"));
+        }
+        Ok(identity)
+    }
+
+    fn identity(&self, token: &str) -> Result<Identity, TokenRefused> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenRefused("length"));
         }
@@ -152,13 +189,27 @@ impl Tokens {
         if claims.exp <= claims.iat || claims.exp <= Utc::now().timestamp() {
             return Err(TokenRefused("claim exp"));
         }
-        let name = Line::Name.parse(&claims.name).map_err(|_invalid| TokenRefused("claim name"))?;
-        Ok(Identity {
+        let is_text = claims.scope.as_ref().is_none_or(Value::is_string);
+        let scopes = Scopes::of(claims.scope.as_ref()).filter(|_| is_text);
+        let scopes = scopes.ok_or(TokenRefused("claim scope"))?;
+        let named = match claims.name {
+            None if !scopes.is_empty() => claims.sub.to_string(),
+            name => name.unwrap_or_default(),
+        };
+        let name = Line::Name.parse(&named).map_err(|_invalid| TokenRefused("claim name"))?;
+        let identity = Identity {
             user: User { id: claims.sub, name },
-            is_admin: claims.admin,
+            is_admin: claims.admin && scopes.is_empty(),
             issued_at: seconds(claims.iat, "claim iat")?,
             expires_at: seconds(claims.exp, "claim exp")?,
-        })
+            scopes,
+            token: TokenSubject::token(""),
+        };
+        // Galley signs it without a scope.
+        match identity.is_guest() && !scopes.is_empty() {
+            true => Err(TokenRefused("claim scope")),
+            false => Ok(identity),
+        }
     }
 }
 

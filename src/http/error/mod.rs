@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::http::auth::scopes::Scope;
 use crate::http::byte_budget::OverBudget;
 use crate::http::readiness::Finding;
 use crate::rooms::RoomError;
@@ -42,7 +43,7 @@ pub(crate) const STORAGE_FULL: Contract =
 pub(crate) const UNAVAILABLE: Contract =
     (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Try again");
 
-const PRECONDITION_FAILED: Contract =
+pub(crate) const PRECONDITION_FAILED: Contract =
     (StatusCode::PRECONDITION_FAILED, "version-mismatch", "It has changed");
 
 /// A failure of a service, with its contract. `Display` is the detail for the caller.
@@ -107,6 +108,12 @@ pub enum ApiError {
     /// A guest's own token is the session.
     #[error("a guest has a session already; sign in with a token of the host application")]
     GuestSession,
+    #[error("no server token opens this route")]
+    NotForServers,
+    #[error("the token has no scope {}", .0.as_str())]
+    ScopeMissing(Scope),
+    #[error("only a server token acts in the name of a user; send no Galley-User with this one")]
+    ServerTokenRequired,
     /// `If-Match` names a version that never existed.
     #[error("the tag in If-Match is not one of this resource's")]
     UnknownTag,
@@ -163,6 +170,11 @@ impl ApiError {
             Self::NeedsBearer => (Is::FORBIDDEN, "bearer-required", "A bearer token is required"),
             Self::GuestSession => (Is::CONFLICT, "guest-session", "A guest has a session"),
             Self::NotAGuest => (Is::FORBIDDEN, "not-a-guest", "Not a guest"),
+            Self::NotForServers => (Is::FORBIDDEN, "not-for-servers", "Not for server tokens"),
+            Self::ScopeMissing(_) => (Is::FORBIDDEN, "scope-missing", "A scope is missing"),
+            Self::ServerTokenRequired => {
+                (Is::FORBIDDEN, "server-token-required", "A server token is required")
+            }
             Self::UnknownTag => PRECONDITION_FAILED,
             Self::TooManyRequests { .. } => {
                 (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
@@ -239,6 +251,7 @@ impl ApiError {
                     ("remedy".to_owned(), remedies(down).into()),
                 ])
             }
+            Self::ScopeMissing(scope) => member("scope", scope.as_str()),
             Self::Service(failure) => failure.members(),
             _other => Members::new(),
         };

@@ -109,6 +109,10 @@ impl Failure for SharingError {
             Self::Title(_) | Self::Section(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
             Self::SectionsChanged => PRECONDITION_FAILED,
             Self::TooLong => (Is::PAYLOAD_TOO_LARGE, "too-large", "Too large"),
+            Self::ExternalIdTaken => {
+                (Is::CONFLICT, "external-id-taken", "The external id is in use")
+            }
+            Self::InBin => (Is::CONFLICT, "in-bin", "The document is in the bin"),
             Self::QuotaSpent(_) => (Is::CONFLICT, "quota-spent", "The quota is spent"),
             Self::StorageSpent => STORAGE_FULL,
             Self::Busy => UNAVAILABLE,

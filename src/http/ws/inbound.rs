@@ -249,7 +249,7 @@ impl FrameHeads {
         let before = recent.len();
         let end = bytes.len().saturating_sub(HEAD_END.len());
         recent.extend_from_slice(bytes.get(end..).unwrap_or_default());
-        // The search omits bodies, which hardly ever end so.
+        // Hardly any part of a body ends so: the search runs for heads alone.
         let is_at_end = recent.ends_with(HEAD_END) && {
             let mut whole = recent.get(..before).unwrap_or_default().to_vec();
             whole.extend_from_slice(bytes);
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(read.map_err(|error| error.kind()), Err(io::ErrorKind::QuotaExceeded));
     }
 
-    /// N1: 14 bytes announced a frame of 2 MiB, and the library reserved it while nothing was charged.
+    /// 14 bytes announced a frame of 2 MiB, and the library reserved it while nothing was charged.
     #[test]
     fn g17_an_announced_frame_is_charged_at_its_head() {
         let (mut heads, _budget) = heads(1_000_000);
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(charged(&heads), 300_000);
     }
 
-    /// H5: the release of a long message also released the bytes behind it.
+    /// The release of a long message also released the bytes behind it.
     #[test]
     fn g17_bytes_of_the_next_message_stay_charged_when_a_message_is_released() {
         let (mut heads, _budget) = heads(1_000_000);
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(heads.read(&bytes[2_000..]).expect("room"), bytes.len() - 2_000);
     }
 
-    /// H5: the server reserved room for each long message of a waiter, and then dropped the message.
+    /// The server reserved room for each long message of a waiter, and then dropped the message.
     #[test]
     fn g17_a_long_message_of_a_waiter_is_skipped_from_its_head() {
         let (mut heads, _budget) = heads(1_000_000);

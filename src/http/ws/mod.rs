@@ -238,6 +238,7 @@ impl Socket {
         let gone = request.gone.clone();
         let arriving = request.arriving.clone();
         let (outbox, mut queue) = seats.outbox();
+        term.list(outbox.clone());
         let silence_max = seats.terms().client_timeout;
         let payer = (seats.clone(), user.clone());
         let unseated = UnseatedSocket { arriving: arriving.clone(), silence_max, payer };

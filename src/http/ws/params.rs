@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::seat::Role;
 use crate::http::auth::credential::Credential;
-use crate::http::auth::tokens::{Identity, KEYS_UNAVAILABLE, TokenRefused, Tokens};
+use crate::http::auth::tokens::{Identity, KEYS_UNAVAILABLE, SERVER_TOKEN, TokenRefused, Tokens};
 use crate::outbox::close::Close;
 use crate::seats::claim::SeatRequest;
 use crate::seats::joining::Arriving;
@@ -51,6 +51,7 @@ pub(super) fn identify(
     match presented {
         Credential::Person { identity, .. } => Ok(identity),
         Credential::Refused { cause, .. } => Err(refuse(cause)),
+        Credential::Server { .. } => Err(refuse(SERVER_TOKEN)),
         Credential::Nothing | Credential::AdminToken => Err(Close::Unauthenticated("no-token")),
     }
 }
@@ -59,6 +60,8 @@ pub(super) fn identify(
 pub(super) fn close_of(refused: TokenRefused) -> Close {
     match refused {
         KEYS_UNAVAILABLE => Close::Unavailable("keys"),
+        // A server has no seat.
+        SERVER_TOKEN => Close::Forbidden("server-token"),
         TokenRefused(_) => TOKEN_NOT_VALID,
     }
 }

@@ -3,9 +3,10 @@
 use chrono::Utc;
 use tokio::time::Instant;
 
-use crate::domain::ids::UserId;
+use crate::http::auth::revocations::Listing;
 use crate::http::auth::tokens::{Identity, KEYS_UNAVAILABLE, Tokens};
 use crate::http::ws::params::{TOKEN_NOT_VALID, close_of};
+use crate::outbox::Outbox;
 use crate::outbox::close::Close;
 use crate::yjs::error::FrameError;
 
@@ -13,16 +14,22 @@ const TOKEN_EXPIRED: Close = Close::Unauthenticated("token-expired");
 
 pub(super) struct Term {
     tokens: Tokens,
-    user: UserId,
+    identity: Identity,
     ends_at: Instant,
     /// A token whose key the server did not have. It is verified again at the end.
     pending: Option<Box<str>>,
+    listing: Option<Listing>,
 }
 
 impl Term {
     pub(super) fn of(tokens: &Tokens, identity: &Identity) -> Self {
-        let (tokens, user) = (tokens.clone(), identity.user.id.clone());
-        Self { tokens, user, ends_at: end_of(identity), pending: None }
+        let (tokens, ends_at) = (tokens.clone(), end_of(identity));
+        Self { tokens, identity: identity.clone(), ends_at, pending: None, listing: None }
+    }
+
+    /// From here on a revocation of the token closes the socket of `outbox`.
+    pub(super) fn list(&mut self, outbox: Outbox) {
+        self.listing = Some(self.tokens.revocations().list(&self.identity, outbox));
     }
 
     pub(super) fn ends_at(&self) -> Instant {
@@ -41,8 +48,10 @@ impl Term {
 
     fn take(&mut self, token: &str) -> Result<(), Close> {
         match self.tokens.verify(token) {
-            Ok(identity) if identity.user.id == self.user => {
+            Ok(identity) if identity.user.id == self.identity.user.id => {
                 (self.ends_at, self.pending) = (end_of(&identity), None);
+                self.listing.iter().for_each(|listing| listing.renew(&identity));
+                self.identity = identity;
                 Ok(())
             }
             Ok(_other) => Err(TOKEN_NOT_VALID),

@@ -20,7 +20,6 @@ use crate::types::{
 };
 use galley_domain::fence::Fence;
 use galley_domain::ids::AcquisitionId;
-use galley_domain::ids::NodeId;
 
 impl Locks {
     /// Claims a lock once, under any policy of the options.
@@ -192,11 +191,11 @@ impl Locks {
 
     fn claim_for(&self, name: &LockName, options: &AcquireOptions) -> (Claim, RenewalTiming) {
         let timing = options.lease.timing(self.0.estimates.of(name.class()));
-        let owner = options.owner.clone().unwrap_or_else(|| self.0.owner.clone());
+        let node = self.0.server;
         let claim = Claim {
             name: name.clone(),
             value: AcquisitionId::generate().to_string(),
-            owner,
+            owner: Owner { id: node.into(), name: String::new(), node, pass: None },
             floor: options.floor,
             ttl: timing.ttl,
             over: Takeover::None,
@@ -281,8 +280,4 @@ fn outcome(tried: &Result<Guard, LockError>) -> &'static str {
         Err(LockError::WaitTimeout(_)) => "timeout",
         Err(LockError::Lost(_) | LockError::Unavailable(_)) => "failed",
     }
-}
-
-pub(crate) fn process_owner(server: NodeId) -> Owner {
-    Owner { id: server.into(), name: String::new(), node: server, pass: None }
 }

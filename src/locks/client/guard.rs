@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use futures_util::future::select_all;
 use tokio::time::Instant;
 
 use crate::Locks;
@@ -159,30 +158,10 @@ impl Drop for Guard {
 pub struct Guards(Vec<Guard>);
 
 impl Guards {
-    /// The guards, by name.
-    pub fn iter(&self) -> impl Iterator<Item = &Guard> {
-        self.0.iter()
-    }
-
     /// Whether all guards certainly hold their locks.
     #[must_use]
     pub fn are_held(&self) -> bool {
         self.0.iter().all(Guard::is_held)
-    }
-
-    /// Resolves with name and reason when any of the locks is lost. Never resolves for an empty
-    /// set.
-    ///
-    /// # Cancel safety
-    ///
-    /// Once a lock is lost, every call resolves at once.
-    pub async fn lost(&self) -> (&LockName, Loss) {
-        if self.0.is_empty() {
-            std::future::pending::<()>().await;
-        }
-        let each =
-            self.0.iter().map(|guard| Box::pin(async move { (guard.name(), guard.lost().await) }));
-        select_all(each).await.0
     }
 
     /// Releases all locks, the last first, and returns whether the guards still held all of them.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::types::Owner;
 use galley_domain::fence::Fence;
 use galley_domain::lease;
 
@@ -54,12 +53,6 @@ pub struct WaitPolicy {
     pub slice: Duration,
     /// The total time.
     pub total: Duration,
-}
-
-impl Default for WaitPolicy {
-    fn default() -> Self {
-        Self { slice: Duration::from_secs(1), total: Duration::from_secs(10) }
-    }
 }
 
 /// The lease of a lock and its renewal.
@@ -148,8 +141,6 @@ pub struct AcquireOptions {
     pub min_hold: Duration,
     /// Maximum hold: the lock is lost after this time, even with a live holder.
     pub max_hold: Option<Duration>,
-    /// The owner that other servers read. None: this process.
-    pub owner: Option<Owner>,
     /// The last fence that the database ratified for this lock, if it ratifies fences.
     pub floor: Fence,
 }
@@ -163,7 +154,6 @@ impl AcquireOptions {
             lease,
             min_hold: Duration::ZERO,
             max_hold: None,
-            owner: None,
             floor: Fence::ZERO,
         }
     }
@@ -180,12 +170,6 @@ impl AcquireOptions {
         self.with(Policy::BackOff(BackOff::default()))
     }
 
-    /// Waits in the queue for at most `total`.
-    #[must_use]
-    pub fn waiting(self, total: Duration) -> Self {
-        self.with(Policy::Queue(WaitPolicy { total, ..WaitPolicy::default() }))
-    }
-
     /// Sets the minimum hold.
     #[must_use]
     pub fn for_at_least(self, min_hold: Duration) -> Self {
@@ -196,12 +180,6 @@ impl AcquireOptions {
     #[must_use]
     pub fn for_at_most(self, max_hold: Duration) -> Self {
         Self { max_hold: Some(max_hold), ..self }
-    }
-
-    /// Sets the owner.
-    #[must_use]
-    pub fn owned_by(self, owner: Owner) -> Self {
-        Self { owner: Some(owner), ..self }
     }
 
     /// Demands a fence above the last that the database ratified.

@@ -25,13 +25,11 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::Locks;
 use crate::REASSERT_GRACE;
-use crate::redis::error::CallError;
-use crate::redis::reply::unexpected;
-use crate::redis::wait_queue::{
+use crate::redis_client::jittered;
+use crate::types::{CallError, Claim, Grant, LockError, LocksError, QueuePosition, unexpected};
+use crate::wait_queue::{
     Handover, POLL_INTERVAL, QUEUE_ENTRY_TTL, QueueEntry, QueueStatus, WakeHandle,
 };
-use crate::redis_client::jittered;
-use crate::types::{Claim, Grant, LockError, LocksError, QueuePosition};
 use galley_domain::fence::Fence;
 use galley_domain::lease::trusted_until;
 
@@ -163,23 +161,6 @@ impl Waiter {
         }
     }
 
-    /// Waits for the grant, and ignores changes of position.
-    ///
-    /// # Errors
-    ///
-    /// As [`Waiter::next`].
-    ///
-    /// # Cancel safety
-    ///
-    /// A drop leaves the queue.
-    pub async fn granted(mut self) -> Result<Grant, LockError> {
-        loop {
-            if let WaitOutcome::Granted(grant) = self.next().await? {
-                return Ok(grant);
-            }
-        }
-    }
-
     /// Waits for the grant, and accepts a hand-over message without a poll where A1 and A2 allow it. A
     /// drop leaves the queue.
     pub(crate) async fn granted_early(mut self) -> Result<EarlyGrant, LockError> {
@@ -215,12 +196,6 @@ impl Waiter {
         let Handover { fence, since } = handover;
         let grant = Grant { fence, since, sent_at: now, replaced: None };
         (is_news && now < until).then_some(EarlyGrant { grant, until: Some(until) })
-    }
-
-    /// The last reported position.
-    #[must_use]
-    pub fn position(&self) -> Option<&QueuePosition> {
-        self.position.as_ref()
     }
 
     /// Polls when a poll is due; none when the time limit ends.

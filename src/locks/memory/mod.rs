@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use crate::memory::table::{Left, Moment, Notified, Table};
 use crate::name::LockName;
-use crate::redis::reply;
-use crate::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
-use crate::types::{Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round};
-use galley_domain::seat::Seat;
+use crate::types::{
+    Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round, spent, unexpected,
+};
+use crate::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
@@ -28,7 +28,7 @@ impl Memory {
         match self.claim_as(claim, None)? {
             QueueStatus::Granted(grant) => Ok(Claimed::Granted(grant)),
             QueueStatus::Refused(Some(holder)) => Ok(Claimed::Busy(holder)),
-            QueueStatus::Refused(None) | QueueStatus::Queued { .. } => Err(reply::unexpected()),
+            QueueStatus::Refused(None) | QueueStatus::Queued { .. } => Err(unexpected()),
         }
     }
 
@@ -49,7 +49,7 @@ impl Memory {
         let (left, moment) = (Left::default(), Moment::now());
         let (status, notified) = self.table().claim(claim, waiter, left, moment);
         self.notify(notified);
-        status.ok_or_else(reply::spent)
+        status.ok_or_else(spent)
     }
 
     pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Released {
@@ -73,13 +73,6 @@ impl Memory {
 
     pub(super) fn holder(&self, name: &LockName) -> Option<Holder> {
         self.table().holder(name, Instant::now())
-    }
-
-    pub(super) fn seats(&self) -> Vec<(Seat, Holder)> {
-        self.held()
-            .into_iter()
-            .filter_map(|(name, holder)| Some((name.as_seat()?, holder)))
-            .collect()
     }
 
     pub(super) fn held(&self) -> Vec<(LockName, Holder)> {
@@ -108,11 +101,11 @@ mod tests {
 
     use super::*;
     use crate::GRANT_TTL;
-    use crate::redis::wait_queue::QUEUE_ENTRY_TTL;
     use crate::types::{Owner, Takeover};
+    use crate::wait_queue::QUEUE_ENTRY_TTL;
     use galley_domain::fence::Fence;
     use galley_domain::ids::{NodeId, ShareLinkId};
-    use galley_domain::seat::Role;
+    use galley_domain::seat::{Role, Seat};
 
     const LEASE: Duration = Duration::from_secs(12);
 

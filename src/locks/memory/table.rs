@@ -12,12 +12,10 @@ use tokio::time::Instant;
 
 use crate::GRANT_TTL;
 use crate::name::LockName;
-use crate::redis::wait_queue::{
-    Handover, QUEUE_ENTRY_TTL, QUEUE_LENGTH_MAX, QueueEntry, QueueStatus,
-};
 use crate::types::{
     Claim, Grant, HeldLock, Holder, Owner, QueuedClaim, Released, Takeover, Verdict,
 };
+use crate::wait_queue::{Handover, QUEUE_ENTRY_TTL, QUEUE_LENGTH_MAX, QueueEntry, QueueStatus};
 use galley_domain::fence::Fence;
 
 #[derive(Clone, Copy, Debug)]

@@ -10,8 +10,8 @@ use crate::memory::table::{Left, Moment, Table};
 use crate::model::oracle::{Account, ClaimFacts, ClaimReply};
 use crate::model::{Breach, Lawful, Number, Wrong, breach};
 use crate::name::LockName;
-use crate::redis::wait_queue::{QueueEntry, QueueStatus};
 use crate::types::{Claim, HeldLock, Released, Takeover, Verdict};
+use crate::wait_queue::{QueueEntry, QueueStatus};
 use galley_domain::fence::Fence;
 use galley_domain::ids::NodeId;
 

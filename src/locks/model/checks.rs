@@ -10,8 +10,8 @@ use crate::model::world::{Event, TTL_US, World};
 use crate::model::{
     Breach, CLIENT_TIMEOUT, KEYS, Lawful, Number, RENEW_EVERY, SERVERS, TTL, USERS, breach,
 };
-use crate::redis::wait_queue::QueueStatus;
 use crate::types::{HeldLock, Released, Takeover, Verdict};
+use crate::wait_queue::QueueStatus;
 
 /// Time after a session's end in which its last call travels to the backend and back, with a queue
 /// entry that the call creates.

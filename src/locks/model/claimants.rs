@@ -13,8 +13,8 @@ use crate::model::plan::{MS, Manner, SECOND};
 use crate::model::world::{Call, Event, Operation, Reply, World};
 use crate::model::{KEYS, Number, RENEW_EVERY, SERVERS, TTL, USERS};
 use crate::reclaim_token::ReclaimToken;
-use crate::redis::wait_queue::{POLL_INTERVAL, QueueStatus};
 use crate::types::{Claim, Grant, HeldLock, Owner, Released, Takeover};
+use crate::wait_queue::{POLL_INTERVAL, QueueStatus};
 use galley_domain::fence::Fence;
 use galley_domain::ids::NodeId;
 

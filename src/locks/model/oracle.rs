@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 use crate::memory::table::Left;
 use crate::model::{Breach, Lawful, Number, breach};
-use crate::redis::wait_queue::QUEUE_ENTRY_TTL;
 use crate::types::Verdict;
+use crate::wait_queue::QUEUE_ENTRY_TTL;
 use galley_domain::fence::Fence;
 
 /// The state of one lock. Numbers identify sessions.

@@ -13,8 +13,8 @@ use crate::model::database::{Database, Job};
 use crate::model::deadlines::DeadlineRule;
 use crate::model::plan::{Dice, MS, Network, SECOND, Step, What};
 use crate::model::{KEYS, Lawful, Number, RENEW_EVERY, SERVERS, Seen, TTL, Wrong, beginning};
-use crate::redis::wait_queue::QueueStatus;
 use crate::types::{HeldLock, Released, Verdict};
+use crate::wait_queue::QueueStatus;
 use galley_domain::fence::Fence;
 
 /// Largest drift of a server's clock, in millionths: less than the margin of a lease covers.

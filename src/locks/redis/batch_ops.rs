@@ -12,9 +12,9 @@ use crate::name::LockName;
 use crate::redis::call::{Calls, Topology};
 use crate::redis::connection::CALL_TIMEOUT;
 use crate::redis::pipeline::{BatchCall, BatchSpec, ConnectionClass, batch_calls};
-use crate::redis::reply::{self, unexpected};
+use crate::redis::reply;
 use crate::redis::scripts::millis;
-use crate::types::{HeldLock, Holder, LocksError, Round, Verdict};
+use crate::types::{HeldLock, Holder, LocksError, Round, Verdict, unexpected};
 
 /// The least time that a renewal round grants one node of a Cluster.
 const NODE_TIMEOUT_MIN: Duration = Duration::from_millis(50);

@@ -10,14 +10,14 @@ use crate::name::LockName;
 use crate::redis::args::Item;
 use crate::redis::cluster::{Cluster, Redirect};
 use crate::redis::connection::CALL_TIMEOUT;
-use crate::redis::error::{CallError, explain};
+use crate::redis::error::explain;
 use crate::redis::node::Node;
 use crate::redis::reply::{self, only};
 use crate::redis::scripts::{Script, Scripts};
 use crate::redis::server_identity::ServerIdentity;
 use crate::redis::target::{Redirection, call_at};
 use crate::redis_client::{Address, jittered};
-use crate::types::{LocksError, QueuedClaim, Released};
+use crate::types::{CallError, LocksError, QueuedClaim, Released, unexpected};
 use galley_domain::fence::Fence;
 
 /// Pause before the retry of a call after `TRYAGAIN` or `CLUSTERDOWN`.
@@ -48,7 +48,7 @@ impl Calls {
         let one =
             |whom: &ServerIdentity| self.scripts.coalesced([&item].into_iter(), whom.graces());
         let (sent_at, reply) = self.call_script(&item.name, &self.scripts.coalesced, one).await?;
-        Ok((sent_at, only(reply).ok_or(CallError::Unknown(reply::unexpected()))?))
+        Ok((sent_at, only(reply).ok_or(CallError::Unknown(unexpected()))?))
     }
 
     /// Calls any script for one lock. `call` builds the command anew for each node, once a

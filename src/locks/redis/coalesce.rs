@@ -20,12 +20,12 @@ use tokio::time::Instant;
 
 use crate::redis::args::Item;
 use crate::redis::connection::CALL_TIMEOUT;
-use crate::redis::error::{CallError, explain};
-use crate::redis::reply::{only, unexpected};
+use crate::redis::error::explain;
+use crate::redis::reply::only;
 use crate::redis::scripts::Scripts;
 use crate::redis::server_identity::ServerIdentity;
 use crate::redis::target::{Redirection, Target, call_at};
-use crate::types::LocksError;
+use crate::types::{CallError, LocksError, unexpected};
 
 /// Below this number of calls in flight the next call is sent alone.
 const ALONE_MAX: usize = 2;

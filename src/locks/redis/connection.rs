@@ -17,12 +17,12 @@ use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::redis::error::{CallError, explain};
+use crate::redis::error::explain;
 use crate::redis::reply;
 use crate::redis::server_identity::ServerIdentity;
-use crate::redis::wait_queue::WaiterRegistry;
 use crate::redis_client::{Addresses, jittered};
-use crate::types::LocksError;
+use crate::types::{CallError, LocksError};
+use crate::wait_queue::WaiterRegistry;
 
 /// Time-out of one exchange, with the wait for a connection. Well below the part of a lease that is
 /// left after two failed renewals, and far above the time that a healthy Redis needs.

@@ -5,26 +5,6 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 use crate::redis_client::EndpointError;
 use crate::types::LocksError;
 
-/// Why a call has no result, and whether Redis executed it.
-#[derive(Clone, Debug)]
-pub(crate) enum CallError {
-    Unsent(LocksError),
-    /// Redis may have executed the call, or may still execute it.
-    Unknown(LocksError),
-    /// Redis refused the call.
-    Refused(LocksError),
-}
-
-impl From<CallError> for LocksError {
-    fn from(fault: CallError) -> Self {
-        match fault {
-            CallError::Unsent(error) | CallError::Unknown(error) | CallError::Refused(error) => {
-                error
-            }
-        }
-    }
-}
-
 /// Classifies an error: a retry can help, or an operator has to change a setting.
 pub(crate) fn explain(error: &RedisError) -> LocksError {
     use ServerErrorKind as Is;

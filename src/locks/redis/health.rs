@@ -25,9 +25,9 @@ use crate::redis::call::Calls;
 use crate::redis::connection::Link;
 use crate::redis::preflight;
 use crate::redis::scripts::pipeline;
-use crate::redis::wait_queue::WaiterRegistry;
 use crate::redis_client::jittered;
 use crate::types::LocksError;
+use crate::wait_queue::WaiterRegistry;
 use galley_domain::ids::NodeId;
 
 /// Interval of checks while all is well.

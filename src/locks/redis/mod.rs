@@ -23,7 +23,6 @@ pub(super) mod reply_tests;
 pub(super) mod scripts;
 pub(super) mod server_identity;
 pub(super) mod target;
-pub(super) mod wait_queue;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,21 +35,20 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::REASSERT_GRACE;
-use crate::name::{KeyFormat, LockName, release_channel};
+use crate::name::{KeyFormat, LockName, SCAN_PATTERN, release_channel};
 use crate::redis::call::{Calls, Topology};
 use crate::redis::cluster::Cluster;
 use crate::redis::connection::{CALL_TIMEOUT, Link, Subscription};
-use crate::redis::error::{CallError, explain_url};
+use crate::redis::error::explain_url;
 use crate::redis::health::Health;
 use crate::redis::node::{Node, NodeContext};
 use crate::redis::pending_releases::PendingReleases;
 use crate::redis::scripts::{Scripts, pipeline};
 use crate::redis::server_identity::NodeOrigin;
-use crate::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
 use crate::redis_client::{self, Address, Addresses, Kind, Target};
-use crate::types::{Claim, Claimed, HeldLock, Holder, LocksError, Released};
+use crate::types::{CallError, Claim, Claimed, HeldLock, Holder, LocksError, Released, unexpected};
+use crate::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
 use galley_domain::ids::NodeId;
-use galley_domain::seat::Seat;
 
 /// Keys requested in one step of a scan.
 const SCAN_STEP: usize = 1_000;
@@ -209,23 +207,15 @@ impl Remote {
         self.calls.holders(names).await
     }
 
-    pub(super) async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
-        let names = self.scan(&LockName::seat_pattern()).await?;
-        let holders = self.holders(&names).await?;
-        let seats = names.iter().map(LockName::as_seat);
-        Ok(seats.zip(holders).filter_map(|(seat, holder)| Some((seat?, holder?))).collect())
-    }
-
     pub(super) async fn held(&self) -> Result<Vec<(LockName, Holder)>, LocksError> {
-        let mut names = self.scan(&LockName::seat_pattern()).await?;
-        names.append(&mut self.scan(&LockName::named_pattern()).await?);
+        let names = self.scan().await?;
         let holders = self.holders(&names).await?;
         Ok(names.into_iter().zip(holders).filter_map(|(name, by)| Some((name, by?))).collect())
     }
 
-    async fn scan(&self, pattern: &str) -> Result<Vec<LockName>, LocksError> {
+    async fn scan(&self) -> Result<Vec<LockName>, LocksError> {
         let nodes = self.calls.nodes().await?;
-        let scans = nodes.iter().map(|node| self.scan_at(node, pattern));
+        let scans = nodes.iter().map(|node| self.scan_at(node));
         let mut names = try_join_all(scans).await?.concat();
         // `SCAN` may return a key twice, and two nodes may return it during the migration of its
         // slot.
@@ -234,19 +224,19 @@ impl Remote {
         Ok(names)
     }
 
-    async fn scan_at(&self, node: &Node, pattern: &str) -> Result<Vec<LockName>, LocksError> {
+    async fn scan_at(&self, node: &Node) -> Result<Vec<LockName>, LocksError> {
         let key_format = self.calls.scripts.key_format;
         let mut names = Vec::new();
         let mut cursor = 0_u64;
         loop {
             let mut request = pipeline();
-            request.cmd("SCAN").arg(cursor).arg("MATCH").arg(pattern);
+            request.cmd("SCAN").arg(cursor).arg("MATCH").arg(SCAN_PATTERN);
             // The companion keys of a lock have other types.
             request.arg("COUNT").arg(SCAN_STEP).arg("TYPE").arg("string");
             let reply = node.query(&request).await?.into_iter().next();
             let (next, keys): (u64, Vec<String>) =
-                redis::from_redis_value(reply.ok_or_else(reply::unexpected)?)
-                    .map_err(|_malformed| reply::unexpected())?;
+                redis::from_redis_value(reply.ok_or_else(unexpected)?)
+                    .map_err(|_malformed| unexpected())?;
             names.extend(keys.iter().filter_map(|key| LockName::from_key(key, key_format)));
             cursor = next;
             if cursor == 0 {

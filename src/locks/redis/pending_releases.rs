@@ -16,8 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::name::LockName;
 use crate::redis::call::Calls;
-use crate::redis::error::CallError;
-use crate::types::{LocksError, Released};
+use crate::types::{CallError, LocksError, Released};
 
 const RETRY_EVERY: Duration = Duration::from_millis(250);
 /// The most pending releases. Beyond that, locks expire by their lease.

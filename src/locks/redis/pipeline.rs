@@ -22,12 +22,10 @@ use crate::name::LockName;
 use crate::redis::call::{Calls, Topology, refused};
 use crate::redis::cluster::Redirect;
 use crate::redis::connection::{Link, Reply};
-use crate::redis::error::CallError;
 use crate::redis::node::Node;
-use crate::redis::reply::unexpected;
 use crate::redis::scripts::{LOCKS_PER_CALL, Script, pipeline};
 use crate::redis::target::Redirection;
-use crate::types::LocksError;
+use crate::types::{CallError, LocksError, unexpected};
 
 /// Passes of a call: redirects to the owner of the slot, and then, while the slot migrates, each
 /// lock alone to the source or to the target.

@@ -15,7 +15,7 @@ use crate::redis::error::{CLUSTER, FENCES_END, NO_CLUSTER, REPLICA};
 use crate::redis::node::Node;
 use crate::redis::reply;
 use crate::redis::scripts::{FENCE_END, Scripts, pipeline};
-use crate::types::LocksError;
+use crate::types::{LocksError, unexpected};
 use galley_domain::ids::NodeId;
 
 /// The oldest version that the tests run on. Compatible servers report it, or a later one, as
@@ -98,7 +98,7 @@ async fn exercise_permissions(
     let reply = node.query(&request).await?.into_iter().nth(1);
     node.identity.mark_serving();
     let answered_at = Utc::now();
-    let theirs = reply.as_ref().and_then(reply::time).ok_or_else(reply::unexpected)?;
+    let theirs = reply.as_ref().and_then(reply::time).ok_or_else(unexpected)?;
     if theirs.timestamp_micros() >= FENCE_END {
         return Err(LocksError::Misconfigured(FENCES_END.to_owned()));
     }

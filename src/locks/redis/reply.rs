@@ -9,9 +9,10 @@ use chrono::{DateTime, Utc};
 use redis::Value;
 use tokio::time::Instant;
 
-use crate::redis::error::CallError;
-use crate::redis::wait_queue::{Handover, QueueStatus};
-use crate::types::{Claimed, Grant, Holder, LocksError, Owner, QueuedClaim, Released};
+use crate::types::{
+    CallError, Claimed, Grant, Holder, LocksError, Owner, QueuedClaim, Released, spent, unexpected,
+};
+use crate::wait_queue::{Handover, QueueStatus};
 use galley_domain::fence::Fence;
 
 /// Parses the reply of `claim.lua`; `None` during the reassert grace of the lock.
@@ -80,15 +81,6 @@ pub(crate) fn waiters(reply: &Value) -> Result<Vec<QueuedClaim>, LocksError> {
         Some(QueuedClaim { owner: owner(id, name, node)?, since: time(arrival)? })
     };
     rows.iter().map(|row| read(row).ok_or_else(unexpected)).collect()
-}
-
-pub(crate) fn spent() -> LocksError {
-    let why = "the value of this claim is already released: claim with a new one";
-    LocksError::Unavailable(why.to_owned())
-}
-
-pub(crate) fn unexpected() -> LocksError {
-    LocksError::Unavailable("unexpected reply of Redis".to_owned())
 }
 
 pub(crate) fn only(reply: Value) -> Option<Value> {

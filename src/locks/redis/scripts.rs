@@ -7,8 +7,8 @@ use redis::{Cmd, Pipeline};
 use crate::name::{KeyFormat, LockName, release_channel};
 use crate::reclaim_token::ReclaimToken;
 use crate::redis::args::{Item, Packed};
-use crate::redis::wait_queue::{QUEUE_ENTRY_TTL, QUEUE_LENGTH_MAX, QueueEntry};
 use crate::types::{Claim, HeldLock, Owner, Takeover};
+use crate::wait_queue::{QUEUE_ENTRY_TTL, QUEUE_LENGTH_MAX, QueueEntry};
 use crate::{GRANT_TTL, REASSERT_GRACE};
 use galley_domain::ids::NodeId;
 

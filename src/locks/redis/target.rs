@@ -6,10 +6,9 @@ use redis::{Cmd, ErrorKind, Pipeline, RedisResult, ServerErrorKind, Value};
 use tokio::time::Instant;
 
 use crate::redis::connection::{Link, Reply};
-use crate::redis::error::CallError;
-use crate::redis::reply;
 use crate::redis::scripts::{Script, pipeline};
 use crate::redis::server_identity::ServerIdentity;
+use crate::types::{CallError, unexpected};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
@@ -67,6 +66,6 @@ pub(crate) async fn call_at(
 }
 
 fn last(answer: Reply) -> Result<(Instant, RedisResult<Value>), CallError> {
-    let reply = answer.replies.into_iter().next().ok_or(CallError::Unknown(reply::unexpected()))?;
+    let reply = answer.replies.into_iter().next().ok_or(CallError::Unknown(unexpected()))?;
     Ok((answer.sent_at, reply))
 }

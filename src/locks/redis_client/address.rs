@@ -16,16 +16,13 @@ pub struct Address {
 impl Address {
     /// Parses `host:port` as Redis writes it. A node that does not know its own host omits it; the
     /// host is then that of `seed`.
-    #[must_use]
-    pub fn read(text: &str, seed: &Self) -> Option<Self> {
+    pub(crate) fn read(text: &str, seed: &Self) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         let host = if host.is_empty() { &seed.host } else { host };
         Some(Self { host: host.to_owned(), port: port.parse().ok()? })
     }
 
-    /// The address of a client.
-    #[must_use]
-    pub fn of(client: &Client) -> Self {
+    pub(crate) fn of(client: &Client) -> Self {
         match client.get_connection_info().addr() {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
                 Self { host: host.clone(), port: *port }
@@ -35,11 +32,7 @@ impl Address {
     }
 
     /// A client for this address with the credentials and TLS settings of `other`.
-    ///
-    /// # Errors
-    ///
-    /// [`redis::RedisError`] when the client cannot be created.
-    pub fn client_like(&self, other: &Client) -> RedisResult<Client> {
+    pub(crate) fn client_like(&self, other: &Client) -> RedisResult<Client> {
         let info = other.get_connection_info().clone();
         let (host, port) = (self.host.clone(), self.port);
         let addr = match info.addr().clone() {

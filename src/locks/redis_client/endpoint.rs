@@ -34,8 +34,7 @@ struct RoundRobin {
 
 impl Addresses {
     /// These clients in turn.
-    #[must_use]
-    pub fn new(clients: Vec<Client>) -> Self {
+    pub(crate) fn new(clients: Vec<Client>) -> Self {
         let source = Source::RoundRobin(Mutex::new(RoundRobin { clients, next: 0 }));
         Self { source, last: Mutex::default() }
     }
@@ -65,13 +64,11 @@ impl Addresses {
     }
 
     /// The address of the last attempt.
-    #[must_use]
-    pub fn last(&self) -> Option<Address> {
+    pub(crate) fn last(&self) -> Option<Address> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the clients.
-    pub fn replace(&self, clients: Vec<Client>) {
+    pub(crate) fn replace(&self, clients: Vec<Client>) {
         if let Source::RoundRobin(nodes) = &self.source {
             lock(nodes).clients = clients;
         }

@@ -14,7 +14,7 @@ const SENTINEL_BY_TLS: &str = "rediss+sentinel";
 
 /// The parsed address. It may contain a password: it is never logged or shown.
 #[derive(Clone, PartialEq, Eq)]
-pub enum RedisUrl {
+pub(crate) enum RedisUrl {
     /// One primary: `redis://…` or `rediss://…`, unchanged.
     Single(String),
     /// Some nodes of a Cluster, each as a single address. The client queries them for the others.
@@ -53,11 +53,7 @@ pub enum InvalidRedisUrl {
 
 impl RedisUrl {
     /// Parses an address. `memory:` is not one.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidRedisUrl`] with the fault.
-    pub fn parse(text: &str) -> Result<Self, InvalidRedisUrl> {
+    pub(crate) fn parse(text: &str) -> Result<Self, InvalidRedisUrl> {
         let (scheme, rest) = text.split_once("://").ok_or(InvalidRedisUrl::Unknown)?;
         match scheme {
             "redis" | "rediss" if !has_host(authority(rest)) => Err(InvalidRedisUrl::Unknown),

@@ -147,7 +147,7 @@ fn splits(text: u32, letters: u32) -> Bytes {
     out.into()
 }
 
-/// Goal (H2): each split costs one more part, and one step. `yrs` copied the text and moved all
+/// Goal: each split costs one more part, and one step. `yrs` copied the text and moved all
 /// later structs for each: 15 s for these 30,000.
 #[test]
 fn g17_a_split_costs_one_part_and_one_step_however_long_the_text_is() {

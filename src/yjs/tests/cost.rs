@@ -29,7 +29,7 @@ fn state_vector(clock: u32) -> Vec<u8> {
     vector
 }
 
-/// Goal (H1): a state vector that ends inside a long text costs a walk through one piece of it. The
+/// Goal: a state vector that ends inside a long text costs a walk through one piece of it. The
 /// cost that the server charges contains that walk.
 #[test]
 fn g17_a_state_vector_that_ends_inside_long_texts_costs_a_piece_of_each() {
@@ -79,7 +79,7 @@ fn g17_a_long_text_in_pieces_is_the_same_text_to_every_replica() {
     assert_eq!(UpdateLog::open(vec![reopened.clone()]).unwrap().merged(), reopened);
 }
 
-/// Goal (H3): reviews with frequent quotes and lost positions take a bounded effort, all of them
+/// Goal: reviews with frequent quotes and lost positions take a bounded effort, all of them
 /// together, in a list of any length.
 #[test]
 fn g17_resolving_all_reviews_of_a_list_has_one_bound() {

@@ -128,7 +128,7 @@ export class Locks {
     byId("no-locks").hidden = classes.length !== 0
     const sentences = alarms.map(alarmSentence)
     const list = byId("alarms")
-    // Told again only if it is something else.
+    // A screen reader speaks each change of this list.
     if ([...list.children].map((line) => line.textContent).join("\n") !== sentences.join("\n")) {
       list.replaceChildren(...sentences.map((text) => el("li", {}, icon("alert"), el("span", { text }))))
     }

@@ -9,6 +9,7 @@ import { errorText } from "../lib/error_text.ts"
 import { showFailures } from "../lib/failures.ts"
 import { ago, clock, i18n, number, t, when, type Sentence } from "../lib/i18n.ts"
 import { now } from "../lib/server_clock.ts"
+import { AuditSection } from "./audit.ts"
 import { Explanation } from "./explain.ts"
 import { JobsSection, stateSign } from "./jobs.ts"
 import { Locks } from "./locks.ts"
@@ -144,6 +145,7 @@ class AdminPage {
   #jobs = new JobsSection()
   #plots = new Plots()
   #webhooks = new WebhooksSection()
+  #audit = new AuditSection()
   #nodes = 0
   /** The seats of all pages, and how many pages are shown. */
   #held = 0
@@ -163,6 +165,7 @@ class AdminPage {
     new Menu([], [forget]).start()
     byId("more").addEventListener("click", () => { this.#pages += 1; void this.#read() })
     this.#webhooks.start()
+    this.#audit.start()
     byId("token-form", HTMLFormElement).addEventListener("submit", (event) => {
       event.preventDefault()
       this.#token = byId("token", HTMLInputElement).value.trim()
@@ -190,6 +193,7 @@ class AdminPage {
     this.#jobs.draw()
     this.#plots.draw()
     this.#webhooks.draw()
+    this.#audit.draw()
   }
 
   #forget(error = "") {
@@ -201,6 +205,7 @@ class AdminPage {
     this.#jobs.forget()
     this.#plots.forget()
     this.#webhooks.forget()
+    this.#audit.forget()
     byId("token").focus()
   }
 
@@ -230,7 +235,7 @@ class AdminPage {
       for (const rows of this.#rows.values()) rows.read()
       this.#locks.show(locks, token)
       const longer = AbortSignal.timeout(READ_EVERY * 3)
-      await Promise.all([this.#plots.read(token, longer), this.#jobs.read(token, longer), this.#webhooks.read(token, longer)])
+      await Promise.all([this.#plots, this.#jobs, this.#webhooks, this.#audit].map((section) => section.read(token, longer)))
     } catch (error) {
       if (isStale()) return
       const refused = error instanceof api.Problem && [401, 403].includes(error.status)

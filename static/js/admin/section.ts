@@ -7,7 +7,7 @@ import { t } from "../lib/i18n.ts"
 const READ_EVERY = 10_000
 
 export class Section<T> {
-  declare failed: "admin.jobs.failed" | "admin.plots.failed" | "admin.webhooks.failed"
+  declare failed: "admin.audit.failed" | "admin.jobs.failed" | "admin.plots.failed" | "admin.webhooks.failed"
   declare query: (bearer: string, signal: AbortSignal) => Promise<T | null>
   /** `null`: not read, or not there. */
   found: T | null = null
@@ -18,7 +18,7 @@ export class Section<T> {
   #reads = 0
 
   constructor(
-    failed: "admin.jobs.failed" | "admin.plots.failed" | "admin.webhooks.failed",
+    failed: Section<T>["failed"],
     query: (bearer: string, signal: AbortSignal) => Promise<T | null>,
   ) {
     this.failed = failed

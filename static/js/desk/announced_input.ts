@@ -50,8 +50,8 @@ export function announcedInput() {
       // The focus may be elsewhere, and with it the event.
       for (const type of ANNOUNCING) document.addEventListener(type, announced, { capture: true, signal: this.#stopped.signal })
       queueMicrotask(() => {
-        // The editor overlooks changes while it restores its selection, as it does after a focus: the update draws over
-        // them. An update before the editor's own observer would keep it from seeing the user's.
+        // The editor records no change of the page while it restores its selection, as after a focus. An update draws the
+        // text over such a change. This observer stands behind the editor's own, which must read the user's input first.
         this.#observer = new MutationObserver(() => {
           if (pending === 0 && undone <= UNDONE_MAX && !view.compositionStarted) view.update([])
         })

@@ -10,7 +10,7 @@ import { clock, i18n, number, t, tCount, type Sentence } from "../lib/i18n.ts"
 import { now } from "../lib/server_clock.ts"
 import { takenSentence, waitedSentence, waitingSentence } from "../seat/wait_queue.ts"
 import type { Desk, Saving, Store } from "../store.ts"
-import type { Refusal } from "../suggest/refusals.ts"
+import type { Refusal } from "../suggest/sync/refusals.ts"
 import { unsavedActions, unsavedList, unsentParts } from "../unsaved/unsaved_list.ts"
 import { percentOf } from "./document_size.ts"
 import { RETURNABLE } from "./policy.ts"
@@ -294,10 +294,15 @@ export class Banner {
 const isOwnDeletion = ({ deletion, me }: Desk) => deletion !== null && deletion.by.id === me?.id
 
 /** Why the seat is lost. */
-export function lostSentence(state: Desk) {
+function lostSentence(state: Desk) {
   const { reason, deletion } = state
   if (deletion || reason === "deleted") return deletedSentence(deletion, isOwnDeletion(state))
   return t(`state.lost.${reason}` as Sentence)
+}
+
+/** Why nothing can be sent any more, or `""`. */
+export function refusalOf(state: Desk) {
+  return state.phase === "lost" && !RETURNABLE.includes(state.reason) ? lostSentence(state) : ""
 }
 
 /** Why it is not saved, and what to do. */

@@ -2,7 +2,7 @@
  * The paper: one editor over the shared text, for its whole life.
  *
  * It is never made anew: a new view would lose the caret, the undo history and any composition.
- * Its settings (read-only, language) are reconfigured in spot.
+ * Its settings (read-only, language) are reconfigured in place.
  */
 
 import type { Transaction } from "@codemirror/state"

@@ -12,7 +12,7 @@ cleanFields()
 const dialog = new EntryDialog()
 const arrival = await enter(dialog)
 if (arrival) {
-  const ReviewerPage = arrival.role === "reviewer" ? (await import("../suggest/reviewer_page.ts")).ReviewerPage : null
+  const reviewing = arrival.role === "reviewer" ? await import("../suggest/reviewer_page.ts") : null
   dialog.open()
-  new DeskPage(arrival, ReviewerPage).start()
+  new DeskPage(arrival, reviewing).start()
 }

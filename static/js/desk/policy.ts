@@ -1,6 +1,6 @@
 /**
  * The rules of the desk when the connection changes its phase: the next state, the right to type, and the
- * fate of drafts. `wiring.ts` carries them out.
+ * fate of drafts. `page_events.ts` carries them out.
  *
  * Pure, tested with `node --test`.
  */

@@ -12,7 +12,7 @@ export class Title {
   declare store: Store
   declare field
   declare saved
-  /** The last announced state: a late save and its end, not each save. */
+  /** The state that was announced last. The page announces a late save and its end, and no other save. */
   #announced = "saved"
 
   constructor(store: Store) {

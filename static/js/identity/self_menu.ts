@@ -25,7 +25,7 @@ export class SelfMenu {
     this.name.addEventListener("click", () => this.correct())
     this.move = el("button", { type: "button", "data-t": "identity.move" })
     this.move.addEventListener("click", () => this.#me && new MoveDialog(this.#me).open())
-    this.elements = [this.notifications.element, this.name, this.move, this.signOut.element]
+    this.elements = [this.notifications.element, this.name, this.move, this.signOut.element, this.signOut.everywhere]
     this.setUser(null)
   }
 

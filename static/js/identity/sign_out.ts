@@ -1,5 +1,5 @@
 /**
- * Signing out: the entry of the menu, the question before it, and what this browser forgets.
+ * Signing out, here or on every device: the entries of the menu, the question before, and what this browser forgets.
  *
  * A guest has no other sign-in, and edits that only this browser keeps belong to the user who made
  * them: the question names both. Other tabs of the same user follow.
@@ -24,6 +24,7 @@ export class SignOut {
   declare stop: () => void
   declare before: () => Promise<void>
   declare element
+  declare everywhere
   #me: api.User | null = null
   #others = new BroadcastChannel("galley.sign-out")
 
@@ -37,30 +38,35 @@ export class SignOut {
     this.element = el("button", { type: "button", "data-t": "menu.leave" })
     this.element.hidden = true
     this.element.addEventListener("click", () => this.confirm())
+    this.everywhere = el("button", { type: "button", "data-t": "menu.leave.everywhere" })
+    this.everywhere.hidden = true
+    this.everywhere.addEventListener("click", () => this.confirm({ everywhere: true }))
     this.#others.addEventListener("message", ({ data }) => data === this.#me?.id && this.#leave())
   }
 
   /** Shows the entry to a user who is signed in. */
   setUser(me: api.User | null) {
     this.#me = me
-    this.element.hidden = me === null
+    this.element.hidden = this.everywhere.hidden = me === null
     this.element.dataset.t = me && isGuest(me) ? "identity.leave" : "menu.leave"
     this.element.textContent = t(me && isGuest(me) ? "identity.leave" : "menu.leave")
   }
 
-  async confirm() {
+  async confirm({ everywhere = false } = {}) {
     const me = this.#me
     if (!me) return
     const store = await Drafts.open(me.id)
     const unsaved = (await store?.count().catch(() => 0)) ?? 0
     const guest = isGuest(me)
-    const question = t(guest ? "leave.sure.guest" : "leave.sure", { name: me.name })
+    const question = everywhere
+      ? t(guest ? "leave.everywhere.sure.guest" : "leave.everywhere.sure", { name: me.name })
+      : t(guest ? "leave.sure.guest" : "leave.sure", { name: me.name })
     const warning = 0 < unsaved ? ` ${t("leave.unsaved")}` : ""
-    const yes = t(guest ? "identity.leave.yes" : "leave.yes")
-    if (!(await confirm(question + warning, yes, { danger: guest || 0 < unsaved }))) return
+    const yes = t(everywhere ? "leave.everywhere.yes" : guest ? "identity.leave.yes" : "leave.yes")
+    if (!(await confirm(question + warning, yes, { danger: everywhere || guest || 0 < unsaved }))) return
     try {
       await this.before()
-      await api.signOut()
+      await (everywhere ? api.signOutEverywhere() : api.signOut())
       // A cookie of the host application's domain is not the server's to remove.
       if (await api.me()) return void showToast(t("leave.elsewhere"))
     } catch (error) {

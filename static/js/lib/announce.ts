@@ -68,7 +68,7 @@ export function showToast(sentence: string, action?: { text: string, act: () => 
   return () => toast.remove()
 }
 
-/** A sentence without an action goes first: an undo would be lost with its toast. */
+/** Removes the oldest toast without a button, or else the oldest: with a button the user would lose an undo. */
 function makeRoom(region: HTMLElement) {
   while (SHOWN_MAX <= region.childElementCount) {
     const plain = [...region.children].find((shown) => shown.querySelector("button") === null)
@@ -77,7 +77,7 @@ function makeRoom(region: HTMLElement) {
   }
 }
 
-/** Not while it has the pointer or the focus: its button would go from under the hand. @param after in ms */
+/** Removes a toast later, but not while it has the pointer or the focus: a press would miss its button. @param after in ms */
 function hideLater(toast: HTMLElement, after: number) {
   window.setTimeout(() => {
     if (toast.matches(":hover, :focus-within")) hideLater(toast, 1_000)

@@ -82,7 +82,7 @@ export class Problem extends Error {
     this.id = ""
     this.state = ""
     this.field = ""
-    /** That an imported text looks like. */
+    /** The encoding that an imported text looks like. */
     this.encoding = ""
     /** When to try again, in ms; 0: the server does not know. */
     this.retryAfter = 0
@@ -164,8 +164,11 @@ export const entry = () => call("GET", "/api/auth")
 /** @returns `null`: no user is signed in */
 export const me = async () => (await entry()).user
 
-/** Signs out: the browser forgets the cookie. */
+/** Signs out: the token ends, and the browser forgets the cookie. */
 export const signOut = () => call("POST", "/api/auth/leave")
+
+/** Ends the sign-ins of every device. */
+export const signOutEverywhere = () => call("DELETE", "/api/me/sessions")
 
 /** A guest corrects the name. */
 export async function renameGuest(corrected: string): Promise<User> {

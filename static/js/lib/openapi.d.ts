@@ -9,6 +9,12 @@ export interface paths {
   "/api/auth/leave": {
     post: operations["leave"];
   };
+  "/api/me/sessions": {
+    delete: operations["signOutEverywhere"];
+  };
+  "/api/users/{id}/sessions": {
+    delete: operations["revokeSessions"];
+  };
   "/api/auth/session": {
     post: operations["exchangeSession"];
   };
@@ -33,6 +39,9 @@ export interface paths {
     get: operations["listDocuments"];
     post: operations["createDocument"];
   };
+  "/api/documents/by-external-id/{external_id}": {
+    put: operations["findOrCreateDocument"];
+  };
   "/api/documents/{id}": {
     get: operations["getDocument"];
     delete: operations["deleteDocument"];
@@ -43,6 +52,7 @@ export interface paths {
   };
   "/api/documents/{id}/text": {
     get: operations["documentText"];
+    put: operations["replaceText"];
   };
   "/api/documents/{id}/sections": {
     get: operations["listSections"];
@@ -217,6 +227,9 @@ export interface paths {
   "/api/admin/series": {
     get: operations["readSeries"];
   };
+  "/api/admin/audit": {
+    get: operations["listAudit"];
+  };
   "/api/admin/locks": {
     get: operations["listLocks"];
   };
@@ -251,10 +264,11 @@ export interface components {
     Id: string;
     Role: "writer" | "reviewer";
     Problem: {
-      type: "/problems/already-claimed" | "/problems/already-partners" | "/problems/already-undone" | "/problems/already-writer" | "/problems/anchor-mismatch" | "/problems/anchor-moved" | "/problems/bearer-required" | "/problems/claim-accepted" | "/problems/claim-limit" | "/problems/document-damaged" | "/problems/document-reset" | "/problems/document-too-large" | "/problems/export-too-large" | "/problems/foreign-origin" | "/problems/format-not-available" | "/problems/guest-limit" | "/problems/guest-session" | "/problems/guests-off" | "/problems/handle-taken" | "/problems/import-format" | "/problems/import-too-large" | "/problems/import-unreadable" | "/problems/internal" | "/problems/invalid" | "/problems/invalid-handle" | "/problems/invalid-reminders" | "/problems/invalid-subscription" | "/problems/lock-wait-timeout" | "/problems/malformed" | "/problems/method-not-allowed" | "/problems/moved" | "/problems/name-from-host" | "/problems/no-guest-requests" | "/problems/no-reviewer" | "/problems/not-a-guest" | "/problems/not-a-partner" | "/problems/not-admin" | "/problems/not-author" | "/problems/not-found" | "/problems/not-in-this-state" | "/problems/not-ready" | "/problems/not-saved" | "/problems/not-the-owner" | "/problems/not-the-receiver" | "/problems/not-the-sender" | "/problems/not-the-writer" | "/problems/offer-closed" | "/problems/own-offer" | "/problems/own-self" | "/problems/push-off" | "/problems/quota-spent" | "/problems/request-already-received" | "/problems/request-already-sent" | "/problems/request-limit" | "/problems/request-not-pending" | "/problems/reviewer-exists" | "/problems/room-full" | "/problems/seat-not-held" | "/problems/section-not-found" | "/problems/sold-out" | "/problems/storage-full" | "/problems/text-changing" | "/problems/text-too-costly" | "/problems/too-large" | "/problems/too-many" | "/problems/too-many-requests" | "/problems/transfer-code-invalid" | "/problems/unauthenticated" | "/problems/unavailable" | "/problems/undo-conflict" | "/problems/undo-expired" | "/problems/unknown-format" | "/problems/unknown-user" | "/problems/unsaved-full" | "/problems/unsupported-media-type" | "/problems/version-mismatch" | "/problems/wrong-host" | "/problems/wrong-invite";
+      type: "/problems/already-claimed" | "/problems/already-partners" | "/problems/already-undone" | "/problems/already-writer" | "/problems/anchor-mismatch" | "/problems/anchor-moved" | "/problems/bearer-required" | "/problems/claim-accepted" | "/problems/claim-limit" | "/problems/document-damaged" | "/problems/document-reset" | "/problems/document-too-large" | "/problems/export-too-large" | "/problems/external-id-taken" | "/problems/foreign-origin" | "/problems/format-not-available" | "/problems/guest-limit" | "/problems/guest-session" | "/problems/guests-off" | "/problems/handle-taken" | "/problems/import-format" | "/problems/import-too-large" | "/problems/import-unreadable" | "/problems/internal" | "/problems/in-bin" | "/problems/invalid" | "/problems/invalid-handle" | "/problems/invalid-reminders" | "/problems/invalid-subscription" | "/problems/lock-wait-timeout" | "/problems/malformed" | "/problems/method-not-allowed" | "/problems/moved" | "/problems/name-from-host" | "/problems/no-guest-requests" | "/problems/no-reviewer" | "/problems/not-a-guest" | "/problems/not-a-partner" | "/problems/not-admin" | "/problems/not-author" | "/problems/not-for-servers" | "/problems/not-found" | "/problems/not-in-this-state" | "/problems/not-ready" | "/problems/not-saved" | "/problems/not-the-owner" | "/problems/not-the-receiver" | "/problems/not-the-sender" | "/problems/not-the-writer" | "/problems/offer-closed" | "/problems/own-offer" | "/problems/own-self" | "/problems/push-off" | "/problems/quota-spent" | "/problems/request-already-received" | "/problems/request-already-sent" | "/problems/request-limit" | "/problems/request-not-pending" | "/problems/reviewer-exists" | "/problems/room-full" | "/problems/scope-missing" | "/problems/seat-held" | "/problems/seat-not-held" | "/problems/section-not-found" | "/problems/server-token-required" | "/problems/sold-out" | "/problems/storage-full" | "/problems/text-changing" | "/problems/text-too-costly" | "/problems/too-large" | "/problems/too-many" | "/problems/too-many-requests" | "/problems/transfer-code-invalid" | "/problems/unauthenticated" | "/problems/unavailable" | "/problems/undo-conflict" | "/problems/undo-expired" | "/problems/unknown-format" | "/problems/unknown-user" | "/problems/unsaved-full" | "/problems/unsupported-media-type" | "/problems/version-mismatch" | "/problems/wrong-host" | "/problems/wrong-invite";
       title: string;
       status: number;
       detail?: string;
+      scope?: string;
       request_id?: string;
       down?: string[];
       deleted?: {
@@ -274,9 +288,11 @@ export interface components {
       id: components["schemas"]["Id"];
       name: string;
     };
+    ExternalId: string;
     Document: {
       id: components["schemas"]["Id"];
       title: string;
+      external_id: components["schemas"]["ExternalId"] | null;
       owner: components["schemas"]["User"];
       created_at: string;
       updated_at: string;
@@ -410,6 +426,7 @@ export interface components {
     NewDocument: {
       title: string;
       text: string;
+      external_id?: components["schemas"]["ExternalId"];
       sections?: components["schemas"]["NewSection"][];
     };
     Title: {
@@ -717,6 +734,120 @@ export interface components {
     NewReply: {
       body: string;
     };
+    ServerEvent: {
+      event: "seat.granted";
+      type: "seat.granted";
+      session_id: components["schemas"]["Id"];
+      role: components["schemas"]["Role"];
+      fence: number;
+      lease_ms: number;
+      resume: string;
+      user: components["schemas"]["User"];
+      message_bytes: number;
+    } | {
+      event: "seat.waiting";
+      type: "seat.waiting";
+      position: number;
+      holder: {
+        name: string;
+        since: string | null;
+        you?: true;
+      };
+      retry_at: string;
+    } | {
+      event: "seat.uncertain";
+      type: "seat.uncertain";
+    } | {
+      event: "seat.restored";
+      type: "seat.restored";
+    } | {
+      event: "seat.idle";
+      type: "seat.idle";
+      release_at: string;
+    } | {
+      event: "seat.lost";
+      type: "seat.lost";
+      reason: "taken_over" | "expired" | "evicted" | "idle" | "revoked" | "deleted";
+      by?: components["schemas"]["User"];
+      at?: string;
+    } | {
+      event: "peer.joined";
+      type: "peer.joined";
+      role: components["schemas"]["Role"];
+      user: components["schemas"]["User"];
+    } | {
+      event: "peer.left";
+      type: "peer.left";
+      role: components["schemas"]["Role"];
+      user: components["schemas"]["User"];
+    } | {
+      event: "document.saved";
+      type: "document.saved";
+      state_vector: string;
+    } | {
+      event: "document.size";
+      type: "document.size";
+      state: "ample" | "near" | "full";
+      bytes: number;
+      limit: number;
+    } | {
+      event: "turn.changed";
+      type: "turn.changed";
+      turn: components["schemas"]["Turn"];
+    } | {
+      event: "sections.changed";
+      type: "sections.changed";
+      sections: components["schemas"]["Section"][];
+    } | {
+      event: "review.created";
+      type: "review.created";
+      review: components["schemas"]["Review"];
+    } | {
+      event: "review.updated";
+      type: "review.updated";
+      review: components["schemas"]["Review"];
+    } | {
+      event: "review.deleted";
+      type: "review.deleted";
+      review: components["schemas"]["Review"] | {
+        id: components["schemas"]["Id"];
+        share_link_id: components["schemas"]["Id"];
+      };
+    } | {
+      event: "invite.refused";
+      type: "invite.refused";
+      user: components["schemas"]["User"];
+      at: string;
+    } | {
+      event: "decision.made";
+      type: "decision.made";
+      id: components["schemas"]["Id"];
+      decision: "accept" | "reject";
+      done: {
+        id: components["schemas"]["Id"];
+        version: number;
+      }[];
+      by: components["schemas"]["User"];
+    } | {
+      event: "decision.undone";
+      type: "decision.undone";
+      id: components["schemas"]["Id"];
+      undone: components["schemas"]["Id"][];
+    } | {
+      event: "denied";
+      type: "denied";
+      reason: "not-the-writer" | "seat-uncertain" | "not-stored";
+    } | {
+      event: "server.draining";
+      type: "server.draining";
+      reconnect_after_ms: number;
+    } | {
+      event: "problem";
+      type: string;
+      title: string;
+      status: number;
+    };
+    CloseCode: 1000 | 1012 | 4400 | 4401 | 4403 | 4404 | 4408 | 4409 | 4410 | 4411 | 4413 | 4503 | 4529;
     PushKey: {
       key: string;
     };
@@ -741,6 +872,24 @@ export interface components {
         expires_at: string | null;
         created_at: string;
       }[];
+    };
+    AuditPage: {
+      audit: components["schemas"]["Act"][];
+      next_cursor: string | null;
+    };
+    Act: {
+      id: number;
+      at: string;
+      by: {
+        kind: "admin" | "user" | "server";
+        id?: components["schemas"]["Id"];
+      };
+      user: components["schemas"]["Id"] | null;
+      action: string;
+      target: string;
+      status: number | null;
+      request_id: string;
+      peer: string;
     };
     HeldSeat: {
       lock_key: string;
@@ -849,6 +998,15 @@ export interface components {
         estimate_ms: number;
       }[];
     };
+    WebhookBody: {
+      id: components["schemas"]["Id"];
+      type: string;
+      created_at: string;
+      document_id: string | null;
+      share_link_id: string | null;
+      external_id: string | null;
+      data: Record<string, never>;
+    };
     WebhookState: "pending" | "dead";
     Webhook: {
       id: components["schemas"]["Id"];
@@ -889,6 +1047,25 @@ export interface operations {
     };
   };
   leave: {
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  signOutEverywhere: {
+    responses: {
+      204: {
+        content?: never;
+      };
+    };
+  };
+  revokeSessions: {
+    parameters: {
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
     responses: {
       204: {
         content?: never;
@@ -1015,6 +1192,30 @@ export interface operations {
       };
     };
   };
+  findOrCreateDocument: {
+    parameters: {
+      path: {
+        external_id: components["schemas"]["ExternalId"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewDocument"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Document"];
+        };
+      };
+      201: {
+        content: {
+          "application/json": components["schemas"]["Document"];
+        };
+      };
+    };
+  };
   getDocument: {
     parameters: {
       path: {
@@ -1090,6 +1291,34 @@ export interface operations {
       200: {
         content: {
           "text/plain": string;
+        };
+      };
+    };
+  };
+  replaceText: {
+    parameters: {
+      query?: {
+        while_open?: boolean;
+      };
+      header?: {
+        "If-Match"?: string;
+      };
+      path: {
+        id: components["schemas"]["Id"];
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          text: string;
+        };
+        "text/plain": string;
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["Document"];
         };
       };
     };
@@ -2167,6 +2396,24 @@ export interface operations {
       };
     };
   };
+  listAudit: {
+    parameters: {
+      query?: {
+        user?: components["schemas"]["Id"];
+        action?: string;
+        since?: string;
+        limit?: components["parameters"]["Limit"];
+        cursor?: components["parameters"]["Cursor"];
+      };
+    };
+    responses: {
+      200: {
+        content: {
+          "application/json": components["schemas"]["AuditPage"];
+        };
+      };
+    };
+  };
   listLocks: {
     parameters: {
       query?: {
@@ -2209,6 +2456,11 @@ export interface operations {
     };
   };
   replayWebhooks: {
+    parameters: {
+      query?: {
+        since?: string;
+      };
+    };
     responses: {
       200: {
         content: {

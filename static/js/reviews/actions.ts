@@ -3,6 +3,7 @@
  * is announced. Owns the card of a new review.
  */
 
+import { refusalOf } from "../desk/banner.ts"
 import type { Editor } from "../desk/editor.ts"
 import { announce, showToast } from "../lib/announce.ts"
 import * as api from "../lib/api.ts"
@@ -10,6 +11,7 @@ import { confirm } from "../lib/confirm.ts"
 import { copy, el, mayMoveFocus } from "../lib/dom.ts"
 import { reviewErrorText } from "../lib/error_text.ts"
 import { t } from "../lib/i18n.ts"
+import type { Store } from "../store.ts"
 import type { Decision } from "./card.ts"
 import type { Decisions } from "./decisions.ts"
 import { ReviewForm, type Written } from "./form.ts"
@@ -36,10 +38,9 @@ export class ReviewActions {
   declare editor: Editor
   declare reviews: Reviews
   declare decisions: Decisions
-  declare margin: Margin | null
+  declare margin: Margin
+  declare store: Store
   declare typed: Typed | null
-  declare isSilent
-  declare refusal
   declare written: WrittenDrafts
   #draft: ReviewForm | null = null
   /** Whether the new review is on the whole text. */
@@ -47,24 +48,17 @@ export class ReviewActions {
   /** Whether a review is the new one, whose request failed: it may have arrived. */
   #isUnanswered: (review: api.Review) => boolean = () => false
 
-  constructor(editor: Editor, reviews: Reviews, decisions: Decisions) {
+  /** @param typed the reviewer's suggestions in the text, on the reviewer's page */
+  constructor(editor: Editor, reviews: Reviews, decisions: Decisions, margin: Margin, store: Store, typed: Typed | null) {
     this.editor = editor
     this.reviews = reviews
     this.decisions = decisions
-    this.margin = null
-    /** The reviewer's suggestions in the text, on the reviewer's page. */
-    this.typed = null
-    /** Whether the server does not answer: a request would hang, and the words stay a draft. */
-    this.isSilent = () => false
-    /** Why nothing can be sent any more, or `""`. */
-    this.refusal = () => ""
+    this.margin = margin
+    this.store = store
+    this.typed = typed
     this.written = new WrittenDrafts(reviews.link)
     editor.addEventListener("edit", () => this.#draft?.quoteChanged())
     reviews.addEventListener("change", () => this.#recognize())
-  }
-
-  get isDrafting() {
-    return this.#draft !== null
   }
 
   /** Opens the card of a new review, on what is selected. */
@@ -83,7 +77,7 @@ export class ReviewActions {
   /** Words that are only suggested have no passage: a comment on them is the remark of the suggestion. */
   async #remark(id: string) {
     await this.typed?.send()
-    this.margin?.edit(id)
+    this.margin.edit(id)
   }
 
   /** Opens the card of a new review on the whole text. */
@@ -108,7 +102,7 @@ export class ReviewActions {
       cancel: () => this.end(),
     })
     this.#draft.element.addEventListener("input", () => this.#store())
-    this.margin?.showDraft(this.#draft.element)
+    this.margin.showDraft(this.#draft.element)
     this.#draft.focus()
   }
 
@@ -146,7 +140,7 @@ export class ReviewActions {
     this.written.newReview = null
     this.#draft = null
     this.editor.setPending(null)
-    this.margin?.showDraft(null)
+    this.margin.showDraft(null)
     this.editor.focus()
   }
 
@@ -156,14 +150,18 @@ export class ReviewActions {
     return this.#attempt(async () => {
       // The event of the server may come before the answer, and takes the review from the open ones.
       const order = this.reviews.open.map(({ id }) => id)
-      const [tab, before] = [this.margin?.tabs.shown ?? "open", this.margin?.active ?? null]
+      const [tab, before] = [this.margin.tabs.shown, this.margin.active]
       const decide = async () => {
         const decided = await (isGuess ? this.#acceptThere(review) : api.decide(this.reviews.link, review, decision))
         this.reviews.apply(decided)
-        const isTab = [tab, "open"].includes(this.margin?.tabs.shown ?? "open")
-        const isCard = [before, review.id, null].includes(this.margin?.active ?? null)
-        // One after the other, without looking for the next; not where the user went on to another tab or card.
-        if (decided.status !== "open" && isTab && isCard) this.margin?.activate(this.#nextOf(order, review.id))
+        const isTab = [tab, "open"].includes(this.margin.tabs.shown)
+        const isCard = [before, review.id, null].includes(this.margin.active)
+        // Where the user went on to another tab or card, both stay.
+        if (isTab && isCard) {
+          // One after the other, without looking for the next.
+          if (decided.status !== "open") this.margin.activate(this.#nextOf(order, review.id))
+          else this.margin.follow(review.id)
+        }
         this.#announceDecision(decided)
         return decided.decision?.id
       }
@@ -174,7 +172,7 @@ export class ReviewActions {
   /** Shows the guessed place of a passage. */
   showPassage = ({ id }: api.Review) => {
     const spot = this.reviews.passageOf(id)
-    this.margin?.closeSheet()
+    this.margin.closeSheet()
     if (spot) this.editor.show(spot)
   }
 
@@ -213,12 +211,9 @@ export class ReviewActions {
     const review = this.reviews.get(id)
     const failed = review && (await this.decide(review, "reopen"))
     if (failed) showToast(failed)
-    else this.margin?.activate(id)
   }
 
   takeBack = (review: api.Review) => this.decisions.takeBackOf(review)
-
-  undoableSize = (review: api.Review) => this.decisions.undoableSize(review)
 
   reply = (review: api.Review, body: string) =>
     this.#attempt(async () => {
@@ -295,7 +290,7 @@ export class ReviewActions {
   }
 
   choose = (review: api.Review) => {
-    this.margin?.activate(review.id)
+    this.margin.activate(review.id)
   }
 
   #quote() {
@@ -340,9 +335,9 @@ export class ReviewActions {
     this.written.newReview = null
     this.editor.setPending(null)
     this.#sent(made)
-    this.margin?.showDraft(null)
-    this.margin?.activate(made.id)
-    if (hasFocus) this.margin?.focusCard(made.id)
+    this.margin.showDraft(null)
+    this.margin.activate(made.id)
+    if (hasFocus) this.margin.focusCard(made.id)
   }
 
   #send({ body, suggestion }: Written) {
@@ -354,7 +349,9 @@ export class ReviewActions {
 
   /** @returns why it did not work */
   async #attempt(act: () => Promise<void>): Promise<string | null> {
-    const refusal = this.refusal() || (this.isSilent() && t("review.silent"))
+    const { state } = this.store
+    // A request to a silent server would hang, and the words stay a draft.
+    const refusal = refusalOf(state) || (state.silentSince !== null && t("review.silent"))
     if (refusal) return refusal
     try {
       await act()

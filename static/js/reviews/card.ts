@@ -41,7 +41,6 @@ interface CardActions {
   putIn: (review: Review) => Promise<string | null> // puts the words of a suggestion into its changed passage
   showPassage: (review: Review) => void // shows the guessed place of a passage
   takeBack: (review: Review) => Promise<string | null>
-  undoableSize: (review: Review) => number
   reply: (review: Review, body: string) => Promise<string | null>
   edit: (review: Review, written: Partial<Written>) => Promise<string | null>
   remove: (review: Review) => Promise<string | null>
@@ -49,7 +48,6 @@ interface CardActions {
   choose: (review: Review) => void
   copyWords: (review: Review) => Promise<void> // of a suggestion
   suggestHere: (review: Review) => Promise<string | null> // puts the words of a suggestion in at the caret
-  refusal: () => string // why nothing can be sent any more, or `""`
 }
 
 export class ReviewCard {

@@ -1,7 +1,7 @@
 /**
  * The keyboard in the margin: each card is one tab stop.
  *
- * Enter goes from a card to its buttons, Esc (`wiring.ts`) goes back to the card, and the arrow keys go
+ * Enter goes from a card to its buttons, Esc (`desk/navigation.ts`) goes back to the card, and the arrow keys go
  * to the neighbours. The controls of a card are tab stops only while one of them has the focus. A
  * mutation observer covers the controls that a card draws later.
  */

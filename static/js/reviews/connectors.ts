@@ -15,7 +15,7 @@ export class Connectors {
   }
 
   draw(connectors: readonly Connector[]) {
-    // From the edge of the text: under the words of the line it would look like a mark.
+    // A connector begins at the edge of the text: under the words of its line it would look like a mark.
     const paths = connectors.map(({ active, by, from, to, turn }) => {
       const style = `connector${active ? " connector-active" : ""}${by === "writer" ? " by-writer" : ""}`
       return svg("path", { class: style, d: `M${from.x} ${from.y}H${turn - 12}C${turn} ${from.y} ${turn} ${to.y} ${turn + 12} ${to.y}H${to.x}` })

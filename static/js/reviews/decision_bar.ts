@@ -16,6 +16,7 @@ import type { ReviewActions } from "./actions.ts"
 import { moveBelow } from "./bar_position.ts"
 import type { Decisions } from "./decisions.ts"
 import { reviewsAt } from "./highlights.ts"
+import type { Margin } from "./margin.ts"
 import { bottomOf } from "./new_text.ts"
 import { sayParts } from "./part_text.ts"
 import { isSuggestion } from "./parts.ts"
@@ -26,6 +27,7 @@ export class DecisionBar {
   declare editor: Editor
   declare decisions: Decisions
   declare reviews
+  declare margin: Margin
   declare actions: ReviewActions
   declare element
   declare accept
@@ -43,10 +45,11 @@ export class DecisionBar {
   /** Decided, and not answered yet. */
   #deciding: Set<string> = new Set()
 
-  constructor(editor: Editor, decisions: Decisions, actions: ReviewActions) {
+  constructor(editor: Editor, decisions: Decisions, margin: Margin, actions: ReviewActions) {
     this.editor = editor
     this.decisions = decisions
     this.reviews = decisions.reviews
+    this.margin = margin
     this.actions = actions
     this.element = byId("decision-bar")
     this.accept = translatedButton("review.accept", { icon: "check" }, () => this.decide("accept"))
@@ -121,7 +124,7 @@ export class DecisionBar {
   }
 
   get #subject(): Review | undefined {
-    const id = this.#isInText ? this.#here?.id : this.actions.margin?.active
+    const id = this.#isInText ? this.#here?.id : this.margin.active
     const review = this.reviews.get(id ?? "")
     return review && review.status === "open" && isSuggestion(review) ? review : undefined
   }
@@ -155,10 +158,9 @@ export class DecisionBar {
   #reply() {
     const id = this.#here?.id
     if (id === undefined) return
-    const { margin } = this.actions
-    margin?.activate(id)
-    margin?.openSheet()
-    const field = margin?.cardOf(id)?.querySelector(".reply > .reply-field")
+    this.margin.activate(id)
+    this.margin.openSheet()
+    const field = this.margin.cardOf(id)?.querySelector(".reply > .reply-field")
     if (field instanceof HTMLElement) field.focus()
   }
 
@@ -189,7 +191,7 @@ export class DecisionBar {
     const here = this.#isInText && isFree && this.decisions.mayDecide ? this.#here : undefined
     const review = here && this.reviews.get(here.id)
     const hadFocus = this.element.contains(document.activeElement)
-    this.element.hidden = !review || (this.actions.margin?.isBeside(review.id) ?? false)
+    this.element.hidden = !review || this.margin.isBeside(review.id)
     if (this.element.hidden && hadFocus) this.editor.focus()
     if (!here || !review) {
       if (!this.#typed) this.#said = null

@@ -104,7 +104,7 @@ function draw(state: EditorState, viewport: Range) {
       .filter(({ from, to }) => from <= window.to && window.from <= to)
       .map((spot) => ({ ...spot, ...rangeToView(state, spot), breaks: breaksIn(spot).map((at) => rangeToView(state, { from: at, to: at + 1 }).from) }))
       .filter(({ to }) => to <= state.doc.length)
-    // The text of the editor has the words of the reader's own suggestions (`suggest/pieces.ts`).
+    // The text of the editor has the words of the reader's own suggestions (`suggest/view/pieces.ts`).
     if (0 < near.length && !(passage.suggests && isInView(id))) ranges.push(...drawn(id, passage, near, { isActive: id === active, isOver: overlapped.has(id) }))
   }
   const here = pending && rangeToView(state, pending)

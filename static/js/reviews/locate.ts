@@ -63,7 +63,7 @@ export function locateGap(text: string, { start, state, prefix, suffix }: Anchor
   return { from: at, to: at }
 }
 
-/** Of the occurrences near an offset the nearest, plus `shift`. */
+/** The occurrence nearest to the offset `around`, within `NEAR` of it, moved by `shift`. */
 function nearestOf(text: string, words: string, shift: number, around: number) {
   if (words.trim() === "") return null
   let best = null

@@ -6,19 +6,23 @@
  * and the open cards simply follow each other, too.
  */
 
+import { refusalOf } from "../desk/banner.ts"
 import type { Editor } from "../desk/editor.ts"
 import type { Review } from "../lib/api.ts"
 import { byId, el, refuse, write } from "../lib/dom.ts"
 import { number, t } from "../lib/i18n.ts"
 import type { Store } from "../store.ts"
-import { ReviewCard, type Actions } from "./card.ts"
+import type { CardContext, ReviewCard } from "./card.ts"
 import { CardKeys } from "./card_keys.ts"
+import type { Decisions } from "./decisions.ts"
 import { MarginTabs } from "./margin_tabs.ts"
 import { isSuggestion } from "./parts.ts"
 import { DRAFT, Placement } from "./placement.ts"
 import type { Reviews } from "./reviews.ts"
 import { Sheet } from "./sheet.ts"
 import type { Unread } from "./unread.ts"
+
+type MakeCard = (review: Review, context: CardContext) => ReviewCard
 
 /** The part of the state that a card shows. */
 const SHOWN = ["phase", "link", "role", "me"]
@@ -27,8 +31,9 @@ export class Margin {
   declare editor: Editor
   declare reviews: Reviews
   declare store: Store
-  declare actions: Actions
+  declare decisions: Decisions
   declare unread: Unread
+  declare makeCard: MakeCard
   declare desk
   declare element
   declare list
@@ -43,12 +48,13 @@ export class Margin {
   #narrow = window.matchMedia("(max-width: 899px)")
   active: string | null = null
 
-  constructor(editor: Editor, reviews: Reviews, store: Store, actions: Actions, unread: Unread) {
+  constructor(editor: Editor, reviews: Reviews, store: Store, decisions: Decisions, unread: Unread, makeCard: MakeCard) {
     this.editor = editor
     this.reviews = reviews
     this.store = store
-    this.actions = actions
+    this.decisions = decisions
     this.unread = unread
+    this.makeCard = makeCard
     this.desk = byId("desk")
     this.element = byId("margin")
     this.list = byId("cards")
@@ -77,7 +83,7 @@ export class Margin {
     this.placement.start(signal)
     new Sheet(this.editor, {
       isOpen: () => this.#narrow.matches && this.sheetIsOpen,
-      isDrafting: () => this.#draft !== null,
+      isDrafting: () => this.isDrafting,
       close: () => this.closeSheet(),
       resized: () => this.sheetIsOpen && this.#revealSoon(),
     }).start(signal)
@@ -122,6 +128,12 @@ export class Margin {
     this.#revealSoon()
   }
 
+  /** Goes with a card into the tab of its review, where the card keeps the focus. */
+  follow(id: string) {
+    this.activate(id)
+    this.draw()
+  }
+
   /** Opens the form of a card. */
   edit(id: string) {
     this.activate(id)
@@ -134,6 +146,11 @@ export class Margin {
     if (id === DRAFT || !review) return "open"
     if (review.status !== "open") return "done"
     return this.reviews.isLost(id) ? "lost" : "open"
+  }
+
+  /** Whether a new review is being written. */
+  get isDrafting() {
+    return this.#draft !== null
   }
 
   /** A card for a new review, or none any more. */
@@ -205,7 +222,7 @@ export class Margin {
     inOrder(this.list, placed)
     this.placement.setCards(placed)
     const listed = [cards(orphans), cards(done)]
-    const refusal = this.actions.refusal()
+    const refusal = refusalOf(this.store.state)
     if (refusal !== "") for (const form of this.element.querySelectorAll("form")) refuse(form, refusal)
     inOrder(byId("lost-cards"), listed[0] ?? [])
     inOrder(byId("done-cards"), listed[1] ?? [])
@@ -247,7 +264,7 @@ export class Margin {
       seated: this.store.seated,
       me: me?.id ?? "",
       writer: link?.writer.name ?? t("role.writer"),
-      undoable: this.actions.undoableSize(review),
+      undoable: this.decisions.undoableSize(review),
       roleOf: (author: Review["author"]) => this.reviews.roleOf(author),
     }
     const existing = this.#cards.get(review.id)
@@ -256,7 +273,7 @@ export class Margin {
       if (existing.isNear || context.active) this.unread.watch(review, existing.element, context.active)
       return existing
     }
-    const card = new ReviewCard(review, context, this.actions)
+    const card = this.makeCard(review, context)
     this.#cards.set(review.id, card)
     return card
   }

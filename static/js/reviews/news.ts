@@ -15,7 +15,7 @@ import type { Reviews } from "./reviews.ts"
 import { isSummary, quoteOf } from "./summary.ts"
 import type { Unread } from "./unread.ts"
 
-type Item = { name: string, review: Review, isReply: boolean }
+type NewsItem = { name: string, review: Review, isReply: boolean }
 
 /** How long the page collects before it speaks a sentence, in ms. */
 const COLLECT = 400
@@ -27,7 +27,7 @@ export class News {
   declare store: Store
   declare unread: Unread
   declare show: (review: string) => unknown
-  #items: Item[] = []
+  #items: NewsItem[] = []
   #timer = 0
   #spokenAt = 0
   #last: string | undefined
@@ -41,13 +41,13 @@ export class News {
   }
 
   start(signal: AbortSignal) {
-    const came = (event: Event) => this.#add((event as CustomEvent<Item>).detail)
+    const came = (event: Event) => this.#add((event as CustomEvent<NewsItem>).detail)
     this.reviews.addEventListener("came", came, { signal })
     this.#element.addEventListener("click", () => this.#showLast(), { signal })
     drawWith([this.store], () => this.#draw(), signal)
   }
 
-  #add(item: Item) {
+  #add(item: NewsItem) {
     this.#last = item.review.id
     this.#items.push(item)
     window.clearTimeout(this.#timer)
@@ -76,8 +76,8 @@ export class News {
 }
 
 /** @param items at least one */
-function sentenceOf(items: readonly Item[]) {
-  const { name, review, isReply } = items.at(-1) as Item
+function sentenceOf(items: readonly NewsItem[]) {
+  const { name, review, isReply } = items.at(-1) as NewsItem
   if (1 < items.length) return tCount("news.many", items.length, { name })
   if (isReply) return t("news.reply", { name })
   if (isSummary(review)) return t("review.new.summary", { name })

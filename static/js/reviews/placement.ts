@@ -235,7 +235,10 @@ export class Placement {
     })
   }
 
-  /** The boxes after the cards that crowd are folded, summaries last: by themselves, or for want of room above. */
+  /**
+   * Folds the cards that crowd, and returns the boxes with their heights. A summary folds only among others that crowd, or
+   * where it would stand above the column.
+   */
   #fold(full: Box[]) {
     const options = { active: this.#active, gap: GAP, top: 0, limit: AWAY_MAX }
     const summaries = full.filter(({ id }) => this.#cards.get(id)?.dataset.kind === "summary")

@@ -8,7 +8,7 @@
 import type { Anchor } from "../lib/api.ts"
 import { Y } from "../lib/vendor.ts"
 
-/** Of one client. */
+/** Letters that one client typed in a row: their first clock, and where they stand. */
 type Run = { clock: number, length: number, at: number, isVisible: boolean }
 /** `left` and `isBeside`: see `Spot`. */
 type SharedRange = { from: number, to: number, left: number, isBeside: boolean }

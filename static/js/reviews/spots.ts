@@ -46,8 +46,8 @@ export function mayReturn({ state, quote, prefix, suffix }: Anchor, whole: strin
 }
 
 /**
- * Places by the letters that the server names. Without them, or without those letters, places as the server has them,
- * but for those that moved along with edits that it may not have seen.
+ * The spots of a review in the text of this page. A part stands at the letters that the server names. If it names none, or
+ * the page lacks them, the part stands at the server's offsets, unless it moved along with edits that the server may lack.
  *
  * @param text both forms of it
  */

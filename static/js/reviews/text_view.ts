@@ -62,7 +62,7 @@ function wholeSuggestions(state: State, marked: MarkedField) {
   return all.sort(olderFirst)
 }
 
-/** By `look` of the marked passages. */
+/** The answers of `overlappedIds`, by `look` of the marked passages: it is another one after each change. */
 const found: WeakMap<object, ReadonlySet<string>> = new WeakMap()
 
 /** The suggestions that stand, and that the server does not accept beside an older one. */

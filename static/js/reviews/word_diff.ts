@@ -214,6 +214,6 @@ function narrowHunk(before: string, after: string, hunk: HunkPosition): HunkPosi
   }
 }
 
-/** One word with Hangul in it: an English word with a marked middle is harder to read than a whole one. */
+/** A Korean word, whose parts may be marked alone: an English word with a marked middle is harder to read than a whole one. */
 const isEojeol = (text: string) =>
   text.length <= EOJEOL_MAX && /\p{Script=Hangul}/u.test(text) && wordsOf(text).length === 1

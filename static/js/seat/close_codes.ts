@@ -23,9 +23,10 @@ export function retryDelay(attempt: number, random: number) {
 
 /** The reason of a lost seat: the end of a `state.lost.*`. */
 export function lossReason(code: number, reason: string) {
+  // Also `revoked`, which means the link elsewhere.
+  if (code === 4401) return "signin"
   const named = ["taken_over", "expired", "evicted", "idle", "revoked", "deleted"].find((why) => why === reason)
   if (named) return named
-  if (code === 4401) return "signin"
   // The page had the role when it opened: its writer has changed the reviewer since.
   if (code === 4403 && reason === "not-your-role") return "replaced"
   if (code === 4403) return reason === "foreign-origin" ? "origin" : "role"

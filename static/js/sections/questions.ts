@@ -25,27 +25,26 @@ const TYPING_PAUSE = 200
 /** The editor needs a moment to read the result of a composition, in ms. */
 const COMPOSED_PAUSE = 60
 
-export class Questions {
+/** Fires `limit` when the owner presses the meter of a question, with the caret in it. */
+export class Questions extends EventTarget {
   declare editor: Editor
   declare reviews: Reviews
   declare document: string
   declare version: number
   declare list
   declare isOwner
-  declare limit
   #timer = 0
   #reads = 0
   #questions: Question[] = []
 
   constructor(editor: Editor, reviews: Reviews, document: string) {
+    super()
     this.editor = editor
     this.reviews = reviews
     this.document = document
     this.version = 0
     this.list = byId("questions")
     this.isOwner = editor.role === "writer"
-    /** Opens the dialog of the limit, for the question of the caret. */
-    this.limit = () => {}
   }
 
   start(signal: AbortSignal) {
@@ -155,7 +154,7 @@ export class Questions {
       link.append(el("span", { class: "question-number", text: t("question.number", { number: number(at + 1) }) }), line, figures)
       link.dataset.over = String(question.fullness.state === "over" || isOverAccepted(question))
       // The question of the caret is in view already.
-      link.addEventListener("click", () => (link.ariaCurrent === "true" && this.isOwner ? this.limit() : this.#show(at)))
+      link.addEventListener("click", () => (link.ariaCurrent === "true" && this.isOwner ? this.#setLimit() : this.#show(at)))
       return el("li", {}, link)
     })
     this.list.replaceChildren(...items)
@@ -193,7 +192,11 @@ export class Questions {
   /** The limit of a question is set at its meter. */
   #press = (at: number) => {
     this.#show(at)
-    this.limit()
+    this.#setLimit()
+  }
+
+  #setLimit() {
+    this.dispatchEvent(new Event("limit"))
   }
 
   /** Brings a question into view, with the caret at its answer. */

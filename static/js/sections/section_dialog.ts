@@ -74,7 +74,7 @@ export class SectionDialog {
     }, { signal })
     this.not.addEventListener("change", () => this.#draw(), { signal })
     this.entry.addEventListener("click", () => this.open(), { signal })
-    this.questions.limit = () => this.open()
+    this.questions.addEventListener("limit", () => this.open(), { signal })
   }
 
   /** Opens for the question of the caret; outside of one, for the line of the caret. */

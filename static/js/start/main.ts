@@ -37,7 +37,7 @@ class StartPage {
   #documentList = new DocumentList()
   #partners = new Partners(() => this.#documentList.refresh(), () => void this.#self.notifications.offer("push.offer.request"))
   #offers = new Offers(() => this.#partners.refresh())
-  /** Not before it is known whether the user is signed in. */
+  /** Whether the page is drawn. It waits until it knows whether the user is signed in. */
   #isDrawn = false
   #name = byId("name", HTMLInputElement)
   #error = byId("start-error")

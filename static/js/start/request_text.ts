@@ -10,7 +10,7 @@ export function requestSentence(request: ReviewRequest, me: string) {
   const isSent = request.from.id === me
   const { name } = isSent ? request.to : request.from
   const values = { name, title: request.title || t("start.untitled") }
-  // Of a purged document there is no title.
+  // A purged document has no title.
   const about = request.as === "writer" && request.title !== null ? "document" : request.as
   return t(isSent ? `request.sent.${about}` : `request.received.${about}`, values)
 }

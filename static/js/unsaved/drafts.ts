@@ -13,7 +13,7 @@ import { Y } from "../lib/vendor.ts"
 
 /** The knowledge of a page about a draft when it lost its seat. */
 export type Lost = { sentences: string[], deletions: number, why: string }
-type Row = { user: string, document: string, title: string, client: number, update: Uint8Array,
+type DraftRow = { user: string, document: string, title: string, client: number, update: Uint8Array,
   count: number, at: number, lost: Lost | null }
 
 /** All rows of one page. */
@@ -29,7 +29,7 @@ export interface Draft {
 }
 
 const STORE = "unsaved"
-/** Suggestions that the server did not acknowledge (`suggest/unsent.ts`). */
+/** Suggestions that the server did not acknowledge (`suggest/sync/unsent.ts`). */
 export const SUGGESTIONS = "suggestions"
 const BY_USER = "user"
 
@@ -67,7 +67,7 @@ export class Drafts {
    *
    * @returns when it is on the disk
    */
-  async add(row: Omit<Row, "user">, replaced: IDBValidKey[] = []): Promise<IDBValidKey> {
+  async add(row: Omit<DraftRow, "user">, replaced: IDBValidKey[] = []): Promise<IDBValidKey> {
     const { store, done } = this.#write()
     const added = store.add({ ...row, user: this.user })
     for (const key of replaced) store.delete(key)
@@ -91,8 +91,8 @@ export class Drafts {
     const mine = this.user
     const [keys, rows] = await Promise.all([resultOf(index.getAllKeys(mine)), resultOf(index.getAll(mine))])
     const live = await livePages()
-    const pages: Map<string, { keys: IDBValidKey[], rows: Row[] }> = new Map()
-    for (const [at, row] of (rows as Row[]).entries()) {
+    const pages: Map<string, { keys: IDBValidKey[], rows: DraftRow[] }> = new Map()
+    for (const [at, row] of (rows as DraftRow[]).entries()) {
       const name = nameOf(row.document, row.client)
       if (live.has(name)) continue
       const page = pages.get(name) ?? { keys: [], rows: [] }
@@ -108,7 +108,7 @@ export class Drafts {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
     const suggestions = this.database.transaction(SUGGESTIONS).objectStore(SUGGESTIONS).index(BY_USER)
     const [rows, retained] = await Promise.all([resultOf(index.getAll(this.user)), resultOf(suggestions.count(this.user))])
-    return countOf(rows as Row[]) + retained
+    return countOf(rows as DraftRow[]) + retained
   }
 
   /** Deletes all rows of this user. */
@@ -141,13 +141,13 @@ export async function countStoredEdits(): Promise<number> {
     const rows = await resultOf(store.database.transaction(STORE).objectStore(STORE).getAll())
     const suggestions = await resultOf(store.database.transaction(SUGGESTIONS).objectStore(SUGGESTIONS).count())
     store.database.close()
-    return countOf(rows as Row[]) + suggestions
+    return countOf(rows as DraftRow[]) + suggestions
   } catch {
     return 0
   }
 }
 
-function countOf(rows: readonly Row[]) {
+function countOf(rows: readonly DraftRow[]) {
   return rows.reduce((sum, { count }) => sum + count, 0)
 }
 
@@ -172,8 +172,8 @@ export function nameOf(document: string, client: number) {
   return `galley.unsaved.${document}.${client}`
 }
 
-function draftOf({ keys, rows }: { keys: IDBValidKey[], rows: Row[] }): Draft {
-  const last = rows.at(-1) as Row
+function draftOf({ keys, rows }: { keys: IDBValidKey[], rows: DraftRow[] }): Draft {
+  const last = rows.at(-1) as DraftRow
   return {
     keys,
     document: last.document,

@@ -12,7 +12,7 @@ import { now } from "../lib/server_clock.ts"
 import { Y } from "../lib/vendor.ts"
 import { Drafts, holdPageLock, type Draft, type Lost } from "./drafts.ts"
 
-/** Of what is not safe; `number` is that of its last edit. */
+/** A piece of the edits that the server does not have; `number` is that of its last edit. */
 type Part = { number: number, at: number, count: number, update: Uint8Array }
 /** Whether this browser keeps them: `full` has no room any more, `never` keeps nothing at all. */
 export type Retained = "yes" | "full" | "never"

@@ -176,7 +176,7 @@ export class SaveWatch extends EventTarget {
     if (0 < this.#unsaved.count) this.#announce()
   }
 
-  /** One character in and out again: nothing to see, but a clock moves. */
+  /** Inserts and deletes one character: the text stays, and the clock of this client moves, which the server then names. */
   #prove() {
     this.doc.transact(() => {
       this.text.insert(0, " ")

@@ -1,5 +1,6 @@
 //! Behaviour of guards on every backend. Each test runs on both backends.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tokio::time::{Instant, interval, sleep, timeout};
 use crate::locks::wait_queue::{SHORT, SLACK};
 use crate::support::backends::TestBackend;
 use crate::support::fixtures::{
-    LONG, apart, claim, granted, kim, lee, refused, seat, until, until_free,
+    LONG, apart, claim, granted, kim, lee, queued, refused, seat, until, until_free,
 };
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::stopwatch::Stopwatch;
@@ -50,6 +51,12 @@ async fn taken(locks: &Locks, name: &LockName) -> Guard {
     locks.try_lock(name, &fixed()).await.expect("a free lock")
 }
 
+/// A claim that takes the lock from its holder.
+async fn thief(locks: &Locks, name: &LockName) -> Claim {
+    let holder = locks.holder(name).await.expect("a reply").expect("a holder");
+    Claim { over: Takeover::Value(holder.value), ..claim(name, &kim()) }
+}
+
 /// Works for this long; it does not wait for an event.
 async fn work(time: Duration) {
     sleep(time).await;
@@ -57,16 +64,16 @@ async fn work(time: Duration) {
 
 async fn a_busy_lock_reports_holder_age_lease_and_queue_position(backend: TestBackend) {
     let name = job("1");
-    let options = fixed().owned_by(kim());
+    let options = fixed();
     let guard = backend.locks.try_lock(&name, &options).await.expect("a free lock");
     let other = backend.another().await;
     // Under any policy, `try_lock` claims once.
-    let patient = fixed().waiting(LONG);
+    let patient = fixed().with(queued(LONG));
     let Err(LockError::Busy(at)) = other.try_lock(&name, &patient).await else {
         panic!("not busy")
     };
     assert_eq!((at.position, at.holder.waiting), (1, 0));
-    assert_eq!((&at.holder.owner.id, at.holder.fence), (&kim().id, guard.fence()));
+    assert_eq!(at.holder.fence, guard.fence());
     assert_eq!((at.holder.since, at.holder.ttl <= LONG), (guard.since(), true));
     assert!(at.retry_at <= Instant::now() + LONG && guard.lease() == LONG);
     let _waiting = crate::locks::wait_queue::enter(&other, &claim(&name, &lee())).await;
@@ -102,9 +109,9 @@ async fn g6_a_guard_that_lost_its_lock_is_notified_and_releases_no_later_grant(
     backend: TestBackend,
 ) {
     let name = job("1");
-    let options = AcquireOptions::new(Lease::Renewed(SHORT * 5)).owned_by(kim());
+    let options = AcquireOptions::new(Lease::Renewed(SHORT * 5));
     let guard = backend.locks.try_lock(&name, &options).await.expect("a free lock");
-    let thief = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
+    let thief = thief(&backend.locks, &name).await;
     granted(&backend.locks, &thief).await;
     assert_eq!(timeout(TEST_TIMEOUT, guard.lost()).await, Ok(Loss::Taken));
     assert!(!guard.is_held());
@@ -170,7 +177,7 @@ async fn a_queue_policy_is_notified_and_times_out(backend: TestBackend) {
     })
     .await;
     let (locks, other) = (backend.another().await, name.clone());
-    let waits = apart(async move { locks.lock(&other, &fixed().waiting(LONG)).await });
+    let waits = apart(async move { locks.lock(&other, &fixed().with(queued(LONG))).await });
     until("it waits", async || refused(&backend.locks, &claim(&name, &lee())).await.waiting == 1)
         .await;
     let released = Stopwatch::start();
@@ -250,7 +257,7 @@ async fn a_short_job_does_not_run_again_before_its_minimum_hold(backend: TestBac
         } else {
             assert_eq!(guard.release().await, Ok(Released::Freed));
         }
-        let waits = backend.locks.lock(&name, &fixed().waiting(LONG)).await.expect("a grant");
+        let waits = backend.locks.lock(&name, &fixed().with(queued(LONG))).await.expect("a grant");
         assert!(SHORT <= began.real() && began.elapsed() < SHORT + SLACK);
         assert!(fence < waits.fence());
         waits.release().await.expect("a reply");
@@ -277,7 +284,7 @@ async fn a_live_holder_loses_the_lock_at_its_maximum_hold(backend: TestBackend) 
     let options = AcquireOptions::new(Lease::Renewed(SHORT * 4)).for_at_most(SHORT * 2);
     let began = Stopwatch::start();
     let guard = backend.locks.try_lock(&name, &options).await.expect("a free lock");
-    let next = backend.locks.lock(&name, &fixed().waiting(LONG)).await.expect("a grant");
+    let next = backend.locks.lock(&name, &fixed().with(queued(LONG))).await.expect("a grant");
     assert!(SHORT * 2 <= began.real() && began.elapsed() < SHORT * 2 + SLACK);
     assert_eq!(timeout(TEST_TIMEOUT, guard.lost()).await, Ok(Loss::HeldTooLong));
     assert_eq!(guard.release().await, Ok(Released::NotHeld));
@@ -292,7 +299,7 @@ async fn work_under_a_lock_is_dropped_when_the_lock_is_lost(backend: TestBackend
         }
     }
     let name = job("1");
-    let options = AcquireOptions::new(Lease::Renewed(SHORT * 5)).owned_by(kim());
+    let options = AcquireOptions::new(Lease::Renewed(SHORT * 5));
     let done = backend.locks.with_lock(&name, &options, async |fence| fence).await.expect("done");
     until_free(&backend.locks, &name).await;
 
@@ -306,8 +313,8 @@ async fn work_under_a_lock_is_dropped_when_the_lock_is_lost(backend: TestBackend
         };
         locks.with_lock(&other, &options, work).await
     });
-    let thief = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
     until("it works", async || backend.locks.holder(&name).await.expect("a reply").is_some()).await;
+    let thief = thief(&backend.locks, &name).await;
     assert!(done < granted(&backend.locks, &thief).await.fence);
     let lost = timeout(TEST_TIMEOUT, works).await.expect("in time").expect("no panic");
     assert_eq!(lost, Err(LockError::Lost(Loss::Taken)));
@@ -317,13 +324,15 @@ async fn work_under_a_lock_is_dropped_when_the_lock_is_lost(backend: TestBackend
 
 async fn work_that_ends_after_its_lock_was_lost_is_an_error(backend: TestBackend) {
     let name = job("1");
-    let options = AcquireOptions::new(Lease::Renewed(LONG)).owned_by(kim());
-    let thief = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
+    let options = AcquireOptions::new(Lease::Renewed(LONG));
     // So fast that no renewal detects it in between.
-    let work = async |fence| assert!(fence < granted(&backend.locks, &thief).await.fence);
+    let work = async |fence| {
+        let thief = thief(&backend.locks, &name).await;
+        assert!(fence < granted(&backend.locks, &thief).await.fence);
+    };
     let done = backend.locks.with_lock(&name, &options, work).await;
     assert_eq!(done, Err(LockError::Lost(Loss::Taken)));
-    assert_eq!(refused(&backend.locks, &claim(&name, &lee())).await.value, thief.value);
+    assert_eq!(refused(&backend.locks, &claim(&name, &lee())).await.owner.id, kim().id);
 }
 
 async fn several_locks_are_acquired_all_or_none_and_never_deadlock(backend: TestBackend) {
@@ -335,15 +344,13 @@ async fn several_locks_are_acquired_all_or_none_and_never_deadlock(backend: Test
     }
     held.release().await.expect("a reply");
     let all = backend.locks.lock_all(&names, &fixed()).await.expect("all are free");
-    assert_eq!(
-        all.iter().map(|it| it.name().clone()).collect::<Vec<_>>(),
-        ["a", "b", "c"].map(job)
-    );
+    let held = backend.locks.held().await.expect("a reply").into_iter().map(|(name, _by)| name);
+    assert_eq!(held.collect::<BTreeSet<_>>(), BTreeSet::from(["a", "b", "c"].map(job)));
     assert_eq!(all.release().await, Ok(Released::Freed));
     // A minimum hold needs all locks of the set.
     let (held, patient) = (taken(&backend.locks, &job("c")).await, fixed().for_at_least(LONG));
     assert!(matches!(backend.locks.lock_all(&names, &patient).await, Err(LockError::Busy(_))));
-    let patient = patient.waiting(LONG);
+    let patient = patient.with(queued(LONG));
     let waits = until("it waits for the last", async || {
         refused(&backend.locks, &claim(held.name(), &lee())).await.waiting == 1
     });
@@ -363,7 +370,7 @@ async fn several_locks_are_acquired_all_or_none_and_never_deadlock(backend: Test
         mine.rotate_left(at % 3);
         mine.truncate(2);
         race.spawn(async move {
-            let all = locks.lock_all(&mine, &fixed().waiting(LONG)).await.expect("a grant");
+            let all = locks.lock_all(&mine, &fixed().with(queued(LONG))).await.expect("a grant");
             assert!(all.are_held());
         });
     }
@@ -374,7 +381,7 @@ async fn a_drop_at_any_step_leaves_nothing(backend: TestBackend) {
     let lease_options = [
         fixed(),
         fixed().with(Policy::BackOff(BackOff { first: SHORT / 20, ..BackOff::default() })),
-        fixed().waiting(LONG),
+        fixed().with(queued(LONG)),
     ];
     let held = taken(&backend.locks, &job("busy")).await;
     for round in 0..60_u32 {

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::locks::wait_queue::SHORT;
 use crate::support::backends::TestBackend;
-use crate::support::fixtures::{LONG, apart, until};
+use crate::support::fixtures::{LONG, apart, queued, until};
 use crate::support::redis_server::TEST_TIMEOUT;
 
 crate::locks::on_both_backends! {
@@ -27,7 +27,7 @@ async fn taken(locks: &Locks) -> Guard {
 
 /// A waiter for a guard, in the queue.
 async fn waits(locks: &Locks, lease: Lease) -> JoinHandle<Guard> {
-    let (waiter, options) = (locks.clone(), AcquireOptions::new(lease).waiting(LONG));
+    let (waiter, options) = (locks.clone(), AcquireOptions::new(lease).with(queued(LONG)));
     let waits = apart(async move { waiter.lock(&name(), &options).await.expect("a grant") });
     until("they wait", async || {
         let holder = locks.holder(&name()).await.expect("a reply");

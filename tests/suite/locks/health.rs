@@ -14,7 +14,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
 
 use crate::locks::wait_queue::{await_grant, enter};
-use crate::support::fixtures::{LONG, apart, claim, fit, granted, kim, lee, seat, seated, until};
+use crate::support::fixtures::{
+    LONG, apart, claim, fit, granted, granted_in_turn, kim, lee, seat, seated, until,
+};
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
 use crate::support::stopwatch::Stopwatch;
 
@@ -48,7 +50,8 @@ async fn an_unfit_redis_grants_nothing_and_still_renews() {
         assert_eq!(refused, Err(LocksError::Misconfigured(said.clone())));
     }
     assert_eq!(server.calls("info").await, 0, "a claim uses the last check");
-    let waited = timeout(TEST_TIMEOUT, waiting.granted()).await.expect("it does not wait for ever");
+    let waited =
+        timeout(TEST_TIMEOUT, granted_in_turn(waiting)).await.expect("it does not wait for ever");
     assert_eq!(waited, Err(LockError::Unavailable(LocksError::Misconfigured(said))));
     let round = locks.renew(std::slice::from_ref(&one), LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Renewed]);

@@ -15,7 +15,7 @@ use galley::locks::{
 use tokio::time::{Instant, timeout};
 
 use crate::support::backends::TestBackend;
-use crate::support::fixtures::{LONG, claim, fit, held, owner};
+use crate::support::fixtures::{LONG, claim, fit, granted_in_turn, held, owner};
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 const QUESTIONS: usize = 400;
@@ -181,7 +181,7 @@ impl Side {
                 continue;
             };
             let waiting = self.waiting[number].take().expect("it waits");
-            let granted = timeout(TEST_TIMEOUT, waiting.granted()).await.expect("in time");
+            let granted = timeout(TEST_TIMEOUT, granted_in_turn(waiting)).await.expect("in time");
             self.was_given(number, &claims[number], &granted.expect("a grant"));
             had.push(number);
         }

@@ -6,7 +6,7 @@ use galley::locks::{AcquireOptions, AlarmKind, Lease, LockName, Locks};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
 use crate::locks::wait_queue::{SHORT, await_grant, enter};
-use crate::support::fixtures::{LONG, claim, kim, lee, seat, seated};
+use crate::support::fixtures::{LONG, claim, kim, lee, queued, seat, seated};
 
 #[tokio::test]
 async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
@@ -18,9 +18,9 @@ async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
     let guard = locks.try_lock(&name, &options).await.expect("a free lock");
     assert!(locks.try_lock(&name, &options).await.is_err());
     assert!(locks.lock(&name, &options.clone().backing_off()).await.is_err());
-    assert!(locks.lock(&name, &options.clone().waiting(SHORT)).await.is_err());
+    assert!(locks.lock(&name, &options.clone().with(queued(SHORT))).await.is_err());
     guard.release().await.expect("a reply");
-    let done = locks.with_lock(&name, &options.waiting(SHORT), async |_fence| ()).await;
+    let done = locks.with_lock(&name, &options.with(queued(SHORT)), async |_fence| ()).await;
     assert_eq!(done, Ok(()));
 
     let held_seat = seat();

@@ -13,7 +13,7 @@ use galley::locks::{
 use tokio::time::{Instant, advance, sleep};
 
 use crate::support::fixtures::{
-    apart, claim, granted, held, kim, lee, owner, refused, seat, seated,
+    apart, claim, granted, granted_in_turn, held, kim, lee, owner, queued, refused, seat, seated,
 };
 
 const LEASE: Duration = Duration::from_secs(12);
@@ -119,7 +119,7 @@ async fn g5_under_paused_time_three_hundred_waiters_are_each_served_at_the_relea
     let mut waiting = Vec::new();
     for position in 0..300 {
         let (other, served) = (locks.clone(), Arc::clone(&served));
-        let options = fixed().waiting(HOUR);
+        let options = fixed().with(queued(HOUR));
         waiting.push(apart(async move {
             let guard = other.lock(&name(), &options).await.expect("a grant");
             assert_eq!(served.fetch_add(1, Ordering::SeqCst), position, "out of order");
@@ -168,7 +168,7 @@ async fn minimum_and_maximum_hold_apply_to_the_millisecond() {
         .expect("a reply");
     let mut next = locks.wait(&claim(&name(), &lee()), HOUR);
     assert!(matches!(next.next().await, Ok(WaitOutcome::Position(_))), "the minimum hold applies");
-    next.granted().await.expect("a grant");
+    granted_in_turn(next).await.expect("a grant");
     let took = began.elapsed();
     // A waiter polls two milliseconds after the known end.
     assert!(least <= took && took <= least + 2 * MS, "{took:?}");
@@ -236,7 +236,7 @@ async fn a_dead_waiter_is_skipped_within_its_queue_deadline() {
     assert!(matches!(dead.next().await, Ok(WaitOutcome::Position(_))));
     let died = Instant::now();
     std::mem::forget(dead);
-    let waits = apart(locks.wait(&claim(&name(), &lee()), HOUR).granted());
+    let waits = apart(granted_in_turn(locks.wait(&claim(&name(), &lee()), HOUR)));
     while locks.holder(&name()).await.expect("a reply").expect("held").waiting < 2 {
         tokio::task::yield_now().await;
     }

@@ -13,7 +13,9 @@ use tokio::time::timeout;
 use crate::locks::cluster::locks_at;
 use crate::locks::cluster_failures::HALF_IS_ENOUGH;
 use crate::locks::wait_queue::{SLACK, await_grant, enter};
-use crate::support::fixtures::{LONG, apart, claim, fit, granted, kim, lee, seat, seated, until};
+use crate::support::fixtures::{
+    LONG, apart, claim, fit, granted, granted_in_turn, kim, lee, seat, seated, until,
+};
 use crate::support::redis_cluster::{ClusterServer, FAILOVER_MAX};
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
 use crate::support::stopwatch::Stopwatch;
@@ -204,7 +206,9 @@ async fn g5_after_an_empty_restart_the_queue_returns_in_order_behind_the_holder(
     let last = claim(&name, &kim());
     let (late, options) = (other.clone(), last.clone());
     let late =
-        apart(async move { timeout(TEST_TIMEOUT, late.wait(&options, LONG).granted()).await });
+        apart(
+            async move { timeout(TEST_TIMEOUT, granted_in_turn(late.wait(&options, LONG))).await },
+        );
     renewed(&locks, &old).await;
     let holder = timeout(TEST_TIMEOUT, plain).await.expect("in time").expect("no panic");
     assert_eq!(holder.value, old.value);

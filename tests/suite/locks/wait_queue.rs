@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::support::backends::TestBackend;
 use crate::support::fixtures::{
-    LONG, apart, claim, granted, held, kim, lee, refused, seat, seated, until,
+    LONG, apart, claim, granted, granted_in_turn, held, kim, lee, refused, seat, seated, until,
 };
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::stopwatch::Stopwatch;
@@ -51,7 +51,7 @@ pub(crate) async fn enter(locks: &Locks, claim: &Claim) -> (Waiter, QueuePositio
 
 /// Waits for the grant.
 pub(crate) async fn await_grant(waiting: Waiter) -> Grant {
-    timeout(TEST_TIMEOUT, waiting.granted()).await.expect("in time").expect("a grant")
+    timeout(TEST_TIMEOUT, granted_in_turn(waiting)).await.expect("in time").expect("a grant")
 }
 
 async fn value_of_holder(locks: &Locks, name: &LockName) -> Option<String> {
@@ -245,10 +245,11 @@ async fn a_wait_times_out_and_leaves_the_queue(backend: TestBackend) {
     })
     .await;
     assert!(matches!(waiting.next().await, Err(LockError::WaitTimeout(_))), "and stays so");
-    // Zero patience still polls once.
-    let impatient = backend.locks.wait(&claim(&name, &lee()), Duration::ZERO).granted().await;
+    // A wait of zero still polls once.
+    let impatient =
+        granted_in_turn(backend.locks.wait(&claim(&name, &lee()), Duration::ZERO)).await;
     assert!(matches!(impatient, Err(LockError::WaitTimeout(Some(_)))), "{impatient:?}");
-    let free = backend.locks.wait(&claim(&seat(), &lee()), Duration::ZERO).granted().await;
+    let free = granted_in_turn(backend.locks.wait(&claim(&seat(), &lee()), Duration::ZERO)).await;
     assert!(free.is_ok());
 }
 

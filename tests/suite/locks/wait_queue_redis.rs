@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::locks::wait_queue::{QUEUE_ENTRY_TTL, SHORT, SLACK, await_grant, enter};
 use crate::support::fixtures::{
-    LONG, apart, claim, fit, granted, kim, lee, refused, seat, seated, until,
+    LONG, apart, claim, fit, granted, granted_in_turn, kim, lee, refused, seat, seated, until,
 };
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
 use crate::support::stopwatch::Stopwatch;
@@ -230,7 +230,7 @@ async fn a_wait_without_redis_is_bounded_and_an_outage_retains_the_position() {
     let (waiting, _at) = enter(&locks, &claim(&name, &lee())).await;
     server.freeze().await;
     let began = Stopwatch::start();
-    let refused = locks.wait(&claim(&name, &lee()), LONG).granted().await;
+    let refused = granted_in_turn(locks.wait(&claim(&name, &lee()), LONG)).await;
     assert!(matches!(refused, Err(LockError::Unavailable(_))), "{refused:?}");
     assert!(began.elapsed() < Duration::from_millis(2_500));
     let grant = apart(await_grant(waiting));
@@ -252,7 +252,7 @@ async fn g13_the_wait_queue_is_bounded() {
         crowd.cmd("ZADD").arg(key("due")).arg(late).arg(format!("w{at}")).ignore();
     }
     crowd.exec_async(&mut server.connection().await).await.expect("a reply");
-    let full = locks.wait(&claim(&name, &lee()), LONG).granted().await;
+    let full = granted_in_turn(locks.wait(&claim(&name, &lee()), LONG)).await;
     let Err(LockError::Busy(at)) = full else { panic!("{full:?}") };
     assert_eq!((at.position, at.holder.waiting), (1_001, 1_000));
 }

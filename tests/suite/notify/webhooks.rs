@@ -32,7 +32,7 @@ fn endpoint(receiver: &PushService) -> WebhookEndpoint {
     WebhookEndpoint {
         to: Destination::parse(&url, Scope::Anywhere).expect("an address"),
         url,
-        secret: WebhookSecret::new(SECRET.as_bytes()),
+        secret: WebhookSecret::new([SECRET.as_bytes()]),
         events: EVENTS.to_vec(),
     }
 }

@@ -9,6 +9,7 @@ pub(crate) enum Act {
     RenameGuest,
     Leave,
     CreateDocument,
+    FindOrCreateDocument,
     ImportDocument,
     RenameDocument,
     SetSections,
@@ -16,6 +17,7 @@ pub(crate) enum Act {
     JoinShareLink,
     NameVersion,
     RestoreVersion,
+    ReplaceText,
     CheckInvite,
     RenewInvite,
     RemoveReviewer,
@@ -68,13 +70,14 @@ pub(crate) fn tried() -> impl Iterator<Item = Act> {
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 55] = [
+pub(crate) const ALL: [Act; 57] = [
     Act::EnterAsGuest,
     Act::EnterByCode,
     Act::CreateCode,
     Act::RenameGuest,
     Act::Leave,
     Act::CreateDocument,
+    Act::FindOrCreateDocument,
     Act::ImportDocument,
     Act::RenameDocument,
     Act::SetSections,
@@ -82,6 +85,7 @@ pub(crate) const ALL: [Act; 55] = [
     Act::JoinShareLink,
     Act::NameVersion,
     Act::RestoreVersion,
+    Act::ReplaceText,
     Act::CheckInvite,
     Act::RenewInvite,
     Act::RemoveReviewer,
@@ -144,6 +148,7 @@ impl Act {
             Self::RenameGuest => ("PATCH", "/api/me"),
             Self::Leave => ("POST", "/api/auth/leave"),
             Self::CreateDocument => ("POST", "/api/documents"),
+            Self::FindOrCreateDocument => ("PUT", "/api/documents/by-external-id/{external_id}"),
             Self::ImportDocument => ("POST", "/api/documents/import"),
             Self::RenameDocument => ("PATCH", DOCUMENT),
             Self::SetSections => ("PUT", "/api/documents/{id}/sections"),
@@ -152,6 +157,7 @@ impl Act {
             Self::ShareDocument => ("POST", "/api/documents/{id}/share-link"),
             Self::NameVersion => ("POST", "/api/documents/{id}/versions"),
             Self::RestoreVersion => ("POST", "/api/documents/{id}/versions/{vid}/restore"),
+            Self::ReplaceText => ("PUT", "/api/documents/{id}/text"),
             Self::RevokeShareLink => ("DELETE", LINK),
             Self::JoinShareLink => ("POST", "/api/share-links/{id}/join"),
             Self::CheckInvite => ("POST", "/api/share-links/{id}/invite/check"),
@@ -270,6 +276,7 @@ impl Act {
                 | Self::RenewInvite
                 | Self::Leave
                 | Self::CreateDocument
+                | Self::FindOrCreateDocument
                 | Self::ImportDocument
                 | Self::RenameDocument
                 | Self::ShareDocument

@@ -55,7 +55,9 @@ const OPERATIONS_MIN: usize = 45;
 fn operations() -> Vec<Operation> {
     let contract = Contract::served();
     let paths = contract.document()["paths"].as_object().expect("paths");
-    let named = paths.iter().filter(|(path, _)| path.contains('{') && !path.starts_with("/ws/"));
+    // An external id names a document of its caller.
+    let is_of_all = |path: &str| path.contains('{') && !path.contains("/by-external-id/");
+    let named = paths.iter().filter(|(path, _)| is_of_all(path) && !path.starts_with("/ws/"));
     let all = named.flat_map(|(path, item)| {
         let methods = item.as_object().expect("a path item").keys();
         methods.map(move |method| (method.to_uppercase(), path.clone()))
@@ -65,6 +67,11 @@ fn operations() -> Vec<Operation> {
 
 fn is_in(list: &[(&str, &str, &str)], (method, path): &Operation) -> bool {
     list.iter().any(|(one, its, _)| one == method && its == path)
+}
+
+/// Whether administrators and servers alone call the operation.
+fn is_admins((_, path): &Operation) -> bool {
+    ["/api/admin/", "/api/users/"].iter().any(|it| path.starts_with(it))
 }
 
 /// A document with all that has an id, and users with and without rights to it.
@@ -125,6 +132,7 @@ impl World {
             ("review-offers", offer),
             ("claims", id_of(&claim)),
             ("push-subscriptions", a_browser(&server, &kim).await),
+            ("users", desk.writer.id.clone()),
             ("sessions", text(&sessions["sessions"][0]["session_id"]).to_owned()),
             ("webhooks", format!("whk_{}", "0".repeat(32))),
         ]);
@@ -172,7 +180,7 @@ impl World {
     /// The callers without a right whom the operation does not refuse.
     async fn faults(&self, operation: &Operation) -> Vec<String> {
         let mut faults = Vec::new();
-        let is_admins = operation.1.starts_with("/api/admin/");
+        let is_admins = is_admins(operation);
         let callers =
             [("nobody", None), ("third", Some(&self.third)), ("former", Some(&self.former))];
         let reviews: &[bool] =
@@ -218,9 +226,7 @@ impl World {
         let rank = |(method, path): &Operation| {
             LAST.iter().position(|it| *it == (method.as_str(), path.as_str()))
         };
-        all.retain(|it| {
-            !it.1.starts_with("/api/admin/") && !is_in(&FOR_ALL, it) && !is_in(&FOR_USERS, it)
-        });
+        all.retain(|it| !is_admins(it) && !is_in(&FOR_ALL, it) && !is_in(&FOR_USERS, it));
         all.sort_by_key(|operation| rank(operation).map_or(0, |at| at + 1));
         for operation in &all {
             let writers = self.call(Some(&self.desk.writer), operation, false).await;

@@ -203,7 +203,7 @@ async fn g17_a_refused_request_releases_the_bytes_of_its_guest() {
     create(&server, &desk.writer, 90_000).await.ok(201);
 }
 
-/// Goal (M7): the server charges edits and reviews to the disk budget as documents. A rejected edit
+/// Goal: the server charges edits and reviews to the disk budget as documents. A rejected edit
 /// leaves the saved text unchanged.
 #[tokio::test]
 async fn g17_edits_of_guests_are_charged_to_their_address() {

@@ -47,7 +47,7 @@ async fn half_body(server: &Server, path: &str, token: &str) -> TcpStream {
     socket
 }
 
-/// H4: the route for guests took 2 MB from each connection before it read a token.
+/// The route for guests took 2 MB from each connection before it read a token.
 #[tokio::test]
 async fn g17_a_request_without_a_token_holds_no_long_body_in_memory() {
     let server = Server::start().await;
@@ -60,7 +60,7 @@ async fn g17_a_request_without_a_token_holds_no_long_body_in_memory() {
     assert!(grew < 8 * MIB, "{grew} bytes");
 }
 
-/// H4: the body was read before the handler looked at `auth.guests`.
+/// The body was read before the handler looked at `auth.guests`.
 #[tokio::test]
 async fn g17_a_server_without_guests_answers_before_it_reads_the_body() {
     let server = Server::with(&[("AUTH__GUESTS", "false")]).await;
@@ -84,7 +84,7 @@ async fn g13_a_body_that_never_ends_is_given_up_with_its_request() {
     assert!(closed.is_ok(), "the connection is open, and its body is read");
 }
 
-/// M7: the body of a guest without room was read before it was rejected.
+/// The body of a guest without room was read before it was rejected.
 #[tokio::test]
 async fn g17_a_body_above_the_rest_of_a_guests_budget_is_rejected_before_it_is_read() {
     let server = Server::with(&[("LIMITS__GUEST_BYTES_PER_HOUR", "100000")]).await;
@@ -102,7 +102,7 @@ async fn g17_a_body_above_the_rest_of_a_guests_budget_is_rejected_before_it_is_r
     server.post(&lee, "/api/documents", document).await.ok(201);
 }
 
-/// H4: request bodies under way had no bound for one user.
+/// Request bodies under way had no bound for one user.
 #[tokio::test]
 async fn g17_bodies_under_way_are_charged_to_their_user_and_others_are_served() {
     let server = Server::start().await;
@@ -136,7 +136,7 @@ async fn seat_of(server: &Server, who: &Person, name: &str) -> TcpStream {
     open(server, &desk, "writer", "events=1").await
 }
 
-/// H5: an unfinished message of each socket stayed in memory as long as pings came between its frames.
+/// An unfinished message of each socket stayed in memory as long as pings came between its frames.
 #[tokio::test]
 async fn g17_unfinished_messages_are_charged_to_their_user_and_others_are_served() {
     let server = Server::with(&[("SEATS__CLIENT_TIMEOUT", "60s")]).await;
@@ -169,7 +169,7 @@ async fn g17_unfinished_messages_are_charged_to_their_user_and_others_are_served
     assert!(close.is_err(), "{close:?}");
 }
 
-/// H5: the release of a long message released the bytes of the unfinished message behind it.
+/// The release of a long message released the bytes of the unfinished message behind it.
 #[tokio::test]
 async fn g17_an_unfinished_message_behind_a_long_one_is_charged() {
     let limits = [("SEATS__CLIENT_TIMEOUT", "60s"), ("LIMITS__BUFFERED_BYTES_PER_USER", "4194304")];
@@ -206,7 +206,7 @@ async fn g17_an_unfinished_message_behind_a_long_one_is_charged() {
     assert!((16..32).contains(&refused), "{refused} of 32 were closed");
 }
 
-/// H5: the server held up to 4 MiB of early messages for each waiter.
+/// The server held up to 4 MiB of early messages for each waiter.
 #[tokio::test]
 async fn g17_early_messages_of_a_waiter_are_bounded() {
     let server = Server::start().await;
@@ -233,7 +233,7 @@ async fn g17_early_messages_of_a_waiter_are_bounded() {
     assert!(grew < 32 * MIB, "{grew} bytes");
 }
 
-/// H5: the server charged a long message of a waiter until it was whole. It closed the waiters of a
+/// The server charged a long message of a waiter until it was whole. It closed the waiters of a
 /// user that sent many, and they lost their queue positions.
 #[tokio::test]
 async fn g17_a_long_message_of_a_waiter_is_not_charged() {
@@ -255,7 +255,7 @@ async fn g17_a_long_message_of_a_waiter_is_not_charged() {
     assert!(ends.iter().all(|end| *end == Some((1_000, String::new()))), "{ends:?}");
 }
 
-/// S9: after 64 early messages the server closed the socket, and its queue position was lost.
+/// After 64 early messages the server closed the socket, and its queue position was lost.
 #[tokio::test]
 async fn g17_a_waiter_that_types_keeps_its_queue_position_and_every_edit() {
     let server = Server::start().await;
@@ -285,7 +285,7 @@ async fn g17_a_waiter_that_types_keeps_its_queue_position_and_every_edit() {
     assert!(waiter.is_open());
 }
 
-/// M1: guest accounts cost nothing, and each had a limit of its own.
+/// Guest accounts cost nothing, and each had a limit of its own.
 #[tokio::test]
 async fn g17_an_address_is_counted_beside_its_users() {
     let limits = [("LIMITS__REQUESTS_PER_SECOND", "1"), ("LIMITS__REQUEST_BURST", "5")];
@@ -306,7 +306,7 @@ async fn g17_an_address_is_counted_beside_its_users() {
     assert!(0 < refused, "one address sent 90 requests");
 }
 
-/// M1: 200 guests entered within 0.14 s.
+/// 200 guests entered within 0.14 s.
 #[tokio::test]
 async fn g17_guests_enter_at_a_bounded_rate_from_one_address() {
     let server = Server::with(&[("LIMITS__GUEST_BURST", "30")]).await;
@@ -326,21 +326,21 @@ async fn g17_guests_enter_at_a_bounded_rate_from_one_address() {
     server.get(&kim, "/api/me").await.ok(200);
 }
 
-/// M6: half heads of one address took every connection.
+/// Half heads of one address took every connection.
 #[tokio::test]
 async fn g17_one_address_leaves_connections_for_others() {
     let limits = [("LIMITS__CONNECTIONS", "200"), ("LIMITS__CONNECTIONS_PER_ADDRESS", "10")];
     leaves_connections(&limits, 10).await;
 }
 
-/// M6: where all connections are few, the bound by address was above them.
+/// Where all connections are few, the bound by address was above them.
 #[tokio::test]
 async fn g17_one_address_takes_a_quarter_of_few_connections() {
     leaves_connections(&[("LIMITS__CONNECTIONS", "80")], 20).await;
     leaves_connections(&[("LIMITS__CONNECTIONS", "20")], 8).await;
 }
 
-/// N7: four addresses with a quarter each took every connection.
+/// Four addresses with a quarter each took every connection.
 #[tokio::test]
 async fn g17_four_addresses_leave_connections_for_others() {
     let server = Server::with(&[("LIMITS__CONNECTIONS", "80")]).await;
@@ -391,7 +391,7 @@ async fn leaves_connections(limits: &[(&str, &str)], most: usize) {
     assert_eq!(open, most);
 }
 
-/// W13: after 620 MB of bodies were freed, the process retained 499 MB.
+/// After 620 MB of bodies were freed, the process retained 499 MB.
 #[tokio::test]
 async fn g17_the_memory_of_freed_bodies_is_returned_to_the_system() {
     // The wide bounds allow a peak of memory.

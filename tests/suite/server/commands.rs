@@ -202,7 +202,7 @@ async fn a_port_in_use_stops_the_start_with_one_clear_line() {
     assert!(!log.contains("ERROR") && !complaint.contains("ERROR"), "{log}{complaint}");
 }
 
-/// F14: a collector could not parse the line with the address, and no line named its server. A newcomer's
+/// A collector could not parse the line with the address, and no line named its server. A newcomer's
 /// first line was a warning about open files.
 #[tokio::test]
 async fn with_json_logs_each_line_names_the_server_and_the_warning_about_files_follows_the_address()
@@ -231,7 +231,7 @@ async fn with_json_logs_each_line_names_the_server_and_the_warning_about_files_f
     assert!(lines.iter().all(names_it), "{lines:?}");
 }
 
-/// Goal (W1): the log warns the operator that other users of the host can read the texts. A new file is
+/// Goal: the log warns the operator that other users of the host can read the texts. A new file is
 /// private.
 #[tokio::test]
 async fn g14_the_log_warns_of_a_database_that_other_users_can_read() {

@@ -21,7 +21,7 @@ const SMALL: [(&str, &str); 2] =
 /// The bound of client ids in a document.
 const CLIENTS_MAX: u32 = 5_000;
 
-/// Goal (H1): the server charges a state vector that ends inside a long text for the bytes that it
+/// Goal: the server charges a state vector that ends inside a long text for the bytes that it
 /// reads, although the reply has a few bytes.
 #[tokio::test]
 async fn g17_a_sync_step_1_is_charged_for_the_bytes_that_the_server_reads() {
@@ -42,7 +42,7 @@ async fn g17_a_sync_step_1_is_charged_for_the_bytes_that_the_server_reads() {
     writer.saved().await;
 }
 
-/// Goal (W11): the server charges a one-byte presence query for its reply.
+/// Goal: the server charges a one-byte presence query for its reply.
 #[tokio::test]
 async fn g17_a_query_of_presence_is_charged_for_its_answer() {
     const STATES: usize = 7;
@@ -67,7 +67,7 @@ async fn g17_a_query_of_presence_is_charged_for_its_answer() {
     assert!(writer.is_open());
 }
 
-/// Goal (H6): a document has a bounded number of client ids, and an edit that exceeds it reaches no
+/// Goal: a document has a bounded number of client ids, and an edit that exceeds it reaches no
 /// replica.
 #[tokio::test]
 async fn g17_the_client_ids_of_a_document_are_bounded() {
@@ -90,7 +90,7 @@ async fn g17_the_client_ids_of_a_document_are_bounded() {
     assert_eq!(server.text(&desk.writer, &desk.document).await.len(), CLIENTS_MAX as usize + 1);
 }
 
-/// Goal (H6): the room requests missing edits once, until the client answers.
+/// Goal: the room requests missing edits once, until the client answers.
 #[tokio::test]
 async fn g17_the_room_requests_missing_edits_once_until_the_client_answers() {
     let server = Server::start().await;
@@ -119,7 +119,7 @@ async fn g17_the_room_requests_missing_edits_once_until_the_client_answers() {
     assert!(queries <= 3 + began.elapsed().as_secs(), "asked {queries} times");
 }
 
-/// Goal (H2): a text of thousands of letters, each of which splits one long text, is read as any other.
+/// Goal: a text of thousands of letters, each of which splits one long text, is read as any other.
 #[tokio::test]
 async fn g17_a_text_of_thirty_thousand_splits_is_read() {
     let server = Server::start().await;
@@ -139,7 +139,7 @@ async fn g17_a_text_of_thirty_thousand_splits_is_read() {
     assert!(writer.is_open());
 }
 
-/// Goal (M2): repeated requests of one user for a costly text share one build permit. The server builds
+/// Goal: repeated requests of one user for a costly text share one build permit. The server builds
 /// texts of other users beside it, not after all of them.
 #[tokio::test]
 async fn g17_many_text_requests_of_one_user_delay_no_other_user() {

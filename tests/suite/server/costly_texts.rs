@@ -44,7 +44,7 @@ async fn versions(server: &Server, desk: &Desk) -> Vec<Value> {
     answer["versions"].as_array().expect("a list").clone()
 }
 
-/// Goal (M3): while the server builds versions of costly texts in parallel, it serves a request for
+/// Goal: while the server builds versions of costly texts in parallel, it serves a request for
 /// another text and stores the version of another document.
 #[tokio::test]
 async fn g17_versions_of_costly_texts_leave_a_build_permit_for_others() {
@@ -78,7 +78,7 @@ async fn g17_versions_of_costly_texts_leave_a_build_permit_for_others() {
     assert!(longest < all / 2, "a text took {longest:?} of {all:?}");
 }
 
-/// Goal (W18): a stopping server has some seconds for versions. It may lose those of costly texts, and
+/// Goal: a stopping server has some seconds for versions. It may lose those of costly texts, and
 /// no others.
 #[tokio::test]
 async fn g16_a_stop_during_costly_texts_keeps_the_versions_of_other_documents() {

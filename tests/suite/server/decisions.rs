@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 
 use crate::server::decision_fixtures::Pair;
 use crate::server::many_servers::store_unpublished;
-use crate::server::suggestions::on_both_engines;
 use crate::support::galley_process::Server;
 use crate::support::rest_client::{Desk, Person};
 
-on_both_engines! {
+crate::on_each_engine! {
+    crate::server::decision_fixtures::Pair:
     many_suggestions_are_accepted_as_one_by_one_and_an_undo_gives_the_text_before
     a_decision_leaves_some_suggestions_and_says_why
     an_acceptance_finds_a_quote_in_an_edit_whose_publish_was_lost

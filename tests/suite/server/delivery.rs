@@ -202,7 +202,7 @@ async fn g15_changes_of_reviews_that_no_message_announced_arrive_at_the_sockets_
     }
 }
 
-/// A replayed message carries a number that was delivered before (W6).
+/// A replayed message carries a number that was delivered before.
 #[tokio::test]
 async fn g15_a_replayed_event_of_a_review_reaches_no_socket() {
     let cluster = Cluster::start().await;

@@ -58,9 +58,15 @@ const SETTINGS: [(&str, &str); 7] = [
 ];
 
 /// Operations without an effect on a document or a socket: each transaction makes some dead webhooks
-/// pending, which `storage::webhooks` and `server::webhooks` cover; an exchanged session stores nothing.
-const WITHOUT_EFFECT: [&str; 3] =
-    ["/api/admin/webhooks/replay", "/api/admin/webhooks/{id}/replay", "/api/auth/session"];
+/// pending, which `storage::webhooks` and `server::webhooks` cover; an exchanged session stores nothing; a
+/// revocation is one transaction, whose sockets each server ends at its tick, also this one.
+const WITHOUT_EFFECT: [&str; 5] = [
+    "/api/admin/webhooks/replay",
+    "/api/admin/webhooks/{id}/replay",
+    "/api/auth/session",
+    "/api/me/sessions",
+    "/api/users/{id}/sessions",
+];
 
 /// Drops its future after a number of polls.
 struct Polls<F> {

@@ -19,7 +19,7 @@ fn status(head: &str) -> &str {
     head.get(9..12).unwrap_or(head)
 }
 
-/// W5: a request with no `Host`, or with two, is one half of a request smuggling behind a proxy.
+/// A request with no `Host`, or with two, is one half of a request smuggling behind a proxy.
 #[tokio::test]
 async fn g12_a_request_has_exactly_one_host() {
     let server = Server::start().await;
@@ -35,7 +35,7 @@ async fn g12_a_request_has_exactly_one_host() {
     assert_eq!(status(&exchange(&server, "GET /healthz HTTP/1.0\r\n").await), "200");
 }
 
-/// W17: through DNS rebinding a foreign page reached a local server under the page's own name.
+/// Through DNS rebinding a foreign page reached a local server under the page's own name.
 #[tokio::test]
 async fn g14_a_local_server_answers_under_its_own_names_only() {
     let server = Server::start().await;
@@ -56,7 +56,7 @@ async fn g14_a_local_server_answers_under_its_own_names_only() {
     assert_eq!(status(&exchange(&server, &absolute).await), "421");
 }
 
-/// W17: the same with a public address: its host, the hosts of the settings, and numeric addresses.
+/// The same with a public address: its host, the hosts of the settings, and numeric addresses.
 #[tokio::test]
 async fn g14_a_public_server_answers_under_its_public_name() {
     let settings = [
@@ -84,7 +84,7 @@ async fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> (u16, Hea
     (status, headers, response.bytes().await.expect("a body").to_vec())
 }
 
-/// M4: the server compressed a file anew for each request, without a token and without a rate limit.
+/// The server compressed a file anew for each request, without a token and without a rate limit.
 #[tokio::test]
 async fn g17_files_are_compressed_at_build_time() {
     let server = Server::start().await;
@@ -157,7 +157,7 @@ async fn no_file_of_the_working_folder_is_served() {
     }
 }
 
-/// F13: RFC 9457 expects text at the address of a problem's type.
+/// RFC 9457 expects text at the address of a problem's type.
 #[tokio::test]
 async fn the_type_of_a_problem_is_the_address_of_its_description() {
     let server = Server::start().await;
@@ -170,7 +170,7 @@ async fn the_type_of_a_problem_is_the_address_of_its_description() {
     assert_eq!(get(&server, "/problems/no-such-problem", &[]).await.0, 404);
 }
 
-/// M4: no rate limit covered requests for pages and their files.
+/// No rate limit covered requests for pages and their files.
 #[tokio::test]
 async fn g17_pages_are_counted_by_address_and_probes_are_not() {
     let limits = [("LIMITS__REQUESTS_PER_SECOND", "1"), ("LIMITS__REQUEST_BURST", "1")];
@@ -190,7 +190,7 @@ async fn g17_pages_are_counted_by_address_and_probes_are_not() {
     }
 }
 
-/// F10: each failed probe logged a WARN and an ERROR, which hid the line with the cause.
+/// Each failed probe logged a WARN and an ERROR, which hid the line with the cause.
 #[tokio::test]
 async fn failed_probes_log_the_change_of_state_and_no_failed_request() {
     let mut redis = redis_server::Server::start().await;

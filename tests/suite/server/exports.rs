@@ -306,7 +306,7 @@ async fn a_file_has_a_tag_and_a_name_and_changes_with_the_document() {
     assert_eq!(builds(&[&server], "built").await, 5.0);
 }
 
-/// N-11: a reader in Seoul reads times of Seoul, and the file of another zone does not answer them.
+/// A reader in Seoul reads times of Seoul, and the file of another zone does not answer them.
 #[tokio::test]
 async fn times_are_those_of_the_zone_and_two_zones_are_two_files() {
     let server = Server::start().await;

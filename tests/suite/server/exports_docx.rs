@@ -112,7 +112,7 @@ async fn a_word_export_has_its_comments_and_changes_in_libreoffice() {
     }
 }
 
-/// N-2: footnotes and the marks of lists were gone without a word, and the title was the name of the file.
+/// Footnotes and the marks of lists were gone without a word, and the title was the name of the file.
 #[tokio::test]
 async fn a_word_file_of_libreoffice_is_imported_with_its_notes_lists_and_title() {
     let server = Server::start().await;

@@ -140,7 +140,7 @@ async fn g11_a_server_without_a_font_waits_for_the_pdf_of_another() {
     let get =
         async |server: &Server| request(server, &desk.writer, &desk, "format=pdf", None).await;
     assert_eq!(get(&without).await.status, 501);
-    // N10: each such answer was an ERROR line.
+    // Each such answer was an ERROR line.
     assert!(!without.log().contains("ERROR"), "{}", without.log());
     assert_eq!(get(one).await.status, 202, "the build takes longer than a request waits");
     assert_eq!(get(&without).await.status, 202);

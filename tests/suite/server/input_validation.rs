@@ -62,7 +62,7 @@ async fn g12_an_array_is_not_parsed_as_an_object() {
     assert_eq!(raw("{\"title\":\"\\ud800\"}".to_owned()).await, 400);
 }
 
-/// X5: the server dropped an unknown field, and the detail named fields that the client had sent.
+/// The server dropped an unknown field, and the detail named fields that the client had sent.
 #[tokio::test]
 async fn an_unknown_field_of_a_new_review_is_rejected_by_its_name() {
     let server = Server::start().await;

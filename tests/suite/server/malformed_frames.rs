@@ -301,7 +301,7 @@ async fn g13_a_storm_of_pings_and_pongs_delays_no_edit() {
     assert!(reviewer.is_open());
 }
 
-/// N9: no limit counted control frames, and a client sent millions of them a second.
+/// No limit counted control frames, and a client sent millions of them a second.
 #[tokio::test]
 async fn g17_pings_and_pongs_are_charged_as_messages_with_a_seat_and_without() {
     const TOO_MANY: (u16, &str) = (4529, "too-many-messages");

@@ -170,24 +170,6 @@ async fn g4_a_killed_servers_seat_is_free_within_the_lease_and_not_before_the_ke
     assert!(waited < 2 * Duration::from_secs(3), "{waited:?}");
 }
 
-/// Goal: a document has one share link, however many requests reach however many servers (G11).
-#[tokio::test]
-async fn g11_simultaneous_requests_on_two_servers_create_one_share_link() {
-    let cluster = Cluster::start().await;
-    let kim = cluster.one.guest("Kim").await;
-    let body = json!({ "title": "t", "text": "x" });
-    let document = cluster.one.post(&kim, "/api/documents", body).await.ok(201);
-    let path = format!("/api/documents/{}/share-link", document["id"].as_str().expect("an id"));
-    let requests = (0..60).map(|number| cluster.either(number).post(&kim, &path, json!({})));
-    let answers = futures_util::future::join_all(requests).await;
-    let made = answers.iter().filter(|answer| answer.status.as_u16() == 201).count();
-    assert_eq!(made, 1);
-    let mut links: Vec<_> =
-        answers.iter().map(|a| (&a.json["id"], &a.json["invite"]["token"])).collect();
-    links.dedup();
-    assert_eq!(links.len(), 1, "{links:?}");
-}
-
 /// Goal: a link revoked on one server closes the sockets of the other within two seconds (G14).
 #[tokio::test]
 async fn g14_a_link_revoked_on_one_server_ends_the_sockets_of_the_other() {

@@ -15,7 +15,7 @@ fn fault(contract: &Contract, at: (&str, &str, u16), kind: &str, json: &Value) -
 
 fn document() -> Value {
     json!({
-        "id": "doc_1", "title": "자기소개서", "owner": { "id": "usr_1", "name": "Kim" },
+        "id": "doc_1", "title": "자기소개서", "external_id": null, "owner": { "id": "usr_1", "name": "Kim" },
         "created_at": "2026-11-25T15:31:02Z", "updated_at": "2026-11-25T15:31:02Z", "characters": 5,
     })
 }

@@ -117,7 +117,7 @@ impl Case {
         let mut reply = Value::Null;
         let part = match act {
             Act::EndSession => session["session_id"].clone(),
-            Act::RemoveReviewer => Value::Null,
+            Act::RemoveReviewer | Act::ReplaceText => Value::Null,
             Act::ReplaceReviewer => json!(refused_visitor(at_writer, &desk).await.id),
             Act::RestoreVersion => {
                 let path = format!("/api/documents/{}/versions", desk.document);
@@ -165,10 +165,10 @@ impl Case {
         writer.into_iter().chain(&self.reviewer).collect()
     }
 
-    /// Method, path and body.
-    pub(crate) fn request(&self) -> (&'static str, String, Option<Value>) {
-        let (method, path) = self.act.route();
-        let Desk { document, link, invite, .. } = &self.desk;
+    /// The path with its ids and its query.
+    fn path(&self) -> String {
+        let (_, path) = self.act.route();
+        let Desk { document, link, .. } = &self.desk;
         let is_of_a_link = path.contains("/share-links/");
         let named = if is_of_a_link { link } else { document };
         let is_part = self.act == Act::Unsubscribe
@@ -180,12 +180,20 @@ impl Case {
             .iter()
             .fold(path, |path, name| path.replace(name, &self.part))
             .replace("{reply}", &self.reply)
-            .replace("{did}", &self.decision);
-        let path = match self.act {
+            .replace("{did}", &self.decision)
+            .replace("{external_id}", document);
+        match self.act {
+            Act::ReplaceText => path + "?while_open=true",
             Act::PurgeDocument => path + "?permanent=true",
             Act::ImportDocument => format!("{path}?title={document}&name=text.txt"),
             _ => path,
-        };
+        }
+    }
+
+    /// Method, path and body.
+    pub(crate) fn request(&self) -> (&'static str, String, Option<Value>) {
+        let ((method, _), path) = (self.act.route(), self.path());
+        let Desk { document, invite, .. } = &self.desk;
         let anchor = json!({ "start": 5, "end": 9, "quote": "here" });
         let body = match self.act {
             Act::EnterAsGuest => json!({ "name": "Kim" }),
@@ -204,7 +212,10 @@ impl Case {
             Act::SendRequest => json!({ "to": self.part, "as": "writer", "message": MARK }),
             Act::CheckInvite => json!({ "invite": invite }),
             Act::ReplaceReviewer => json!({ "user_id": self.part }),
-            Act::CreateDocument => json!({ "title": document, "text": OLD }),
+            Act::CreateDocument | Act::FindOrCreateDocument => {
+                json!({ "title": document, "text": OLD })
+            }
+            Act::ReplaceText => json!({ "text": MARK }),
             // The file is the JSON itself, with its quotes.
             Act::ImportDocument => json!(OLD),
             Act::RenameDocument => json!({ "title": MARK }),
@@ -287,9 +298,12 @@ impl Case {
         }
     }
 
-    /// The parts of the effect of an act that creates a document of this text.
-    async fn created_parts(&self, server: &Server, text: &str) -> Vec<bool> {
+    /// The parts of the effect of an act that creates a document.
+    async fn created_parts(&self, server: &Server) -> Vec<bool> {
         let writer = &self.desk.writer;
+        // A file of an import is the JSON of the text itself, with its quotes.
+        let is_file = self.act == Act::ImportDocument;
+        let text = if is_file { format!("\"{OLD}\"") } else { OLD.to_owned() };
         let list = server.get(writer, "/api/documents").await.ok(200);
         // The title is unique to the document of this case.
         let is_it = |row: &Value| row["title"] == self.desk.document;
@@ -330,8 +344,10 @@ impl Case {
             Act::RenameGuest | Act::RenewInvite | Act::RemoveReviewer | Act::ReplaceReviewer => {
                 self.identity_parts(server).await
             }
-            Act::CreateDocument => self.created_parts(server, OLD).await,
-            Act::ImportDocument => self.created_parts(server, &format!("\"{OLD}\"")).await,
+            Act::CreateDocument | Act::FindOrCreateDocument | Act::ImportDocument => {
+                self.created_parts(server).await
+            }
+            Act::ReplaceText => vec![text().await == MARK],
             Act::RenameDocument => vec![get(self.document()).await.ok(200)["title"] == MARK],
             Act::SetSections => vec![self.has_section(server).await],
             Act::ShareDocument => {
@@ -351,8 +367,7 @@ impl Case {
                 vec![!rows(&bin, "documents").iter().any(is_it)]
             }
             Act::RestoreDocument => {
-                let (document, link) = (is_gone(self.document()), is_gone(self.link()));
-                vec![!document.await, !link.await]
+                vec![!is_gone(self.document()).await, !is_gone(self.link()).await]
             }
             Act::Subscribe | Act::Unsubscribe => {
                 let list = get("/api/push-subscriptions".to_owned()).await.ok(200);
@@ -425,6 +440,7 @@ impl Case {
             Act::EndSession => code == Some(4410),
             Act::RemoveReviewer | Act::ReplaceReviewer => code == Some(4403),
             Act::RestoreVersion => state.text() == OLD,
+            Act::ReplaceText => state.text() == MARK,
             Act::SetSections => {
                 state.events.iter().any(|event| event["sections"][0]["limit"] == 500)
             }

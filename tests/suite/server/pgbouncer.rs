@@ -1,4 +1,4 @@
-//! Servers behind `PgBouncer` (F9): session mode works, and the server refuses transaction mode at its start.
+//! Servers behind `PgBouncer`: session mode works, and the server refuses transaction mode at its start.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};

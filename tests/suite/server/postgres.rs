@@ -85,7 +85,7 @@ async fn g7_text_that_a_killed_server_saved_in_postgresql_is_on_the_other() {
     cluster.one.start_again().await;
     let read = cluster.one.text(&desk.writer, &desk.document).await;
     assert_eq!(read, format!("{text} 끝"));
-    // F15: PostgreSQL's notice of an existing schema was a line of every start.
+    // PostgreSQL's notice of an existing schema was a line of every start.
     assert!(!cluster.one.log().contains("already exists"), "{}", cluster.one.log());
 }
 

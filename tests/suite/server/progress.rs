@@ -35,7 +35,7 @@ impl Server {
 }
 
 #[tokio::test]
-async fn s2_5_changes_by_the_other_user_are_unread_until_the_member_has_seen_them() {
+async fn changes_by_the_other_user_are_unread_until_the_member_has_seen_them() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let (kim, lee) = (&desk.writer, &desk.reviewer);
@@ -92,7 +92,7 @@ async fn s2_5_changes_by_the_other_user_are_unread_until_the_member_has_seen_the
 }
 
 #[tokio::test]
-async fn s2_5_the_turn_is_passed_with_a_seat_and_taken_back() {
+async fn the_turn_is_passed_with_a_seat_and_taken_back() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let (kim, lee, park) = (&desk.writer, &desk.reviewer, server.guest("Park").await);

@@ -10,7 +10,7 @@ const TEXT: &str = "저는 성실한 사람입니다. 저는 책임감이 강합
 
 /// Goal: the writer comments with the writer's seat, and suggests nothing.
 #[tokio::test]
-async fn s2_1_the_writer_comments_with_the_own_seat_and_suggests_nothing() {
+async fn the_writer_comments_with_the_own_seat_and_suggests_nothing() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let comment = json!({ "anchor": at("성실한", TEXT), "body": "이 말이 맞나요?" });
@@ -88,7 +88,7 @@ async fn g14_a_review_is_changed_and_deleted_by_its_author_only() {
 
 /// Goal: a remark on the whole text has no place, whatever happens to the text.
 #[tokio::test]
-async fn s2_2_a_remark_on_the_whole_text_has_no_anchor_and_is_never_orphaned() {
+async fn a_remark_on_the_whole_text_has_no_anchor_and_is_never_orphaned() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -159,7 +159,7 @@ async fn g13_a_link_takes_a_bounded_number_of_remarks_on_the_whole_text() {
 
 /// Goal: an author edits and deletes the own replies, and no other user does.
 #[tokio::test]
-async fn s2_4_an_author_edits_and_deletes_the_own_replies() {
+async fn an_author_edits_and_deletes_the_own_replies() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);

@@ -73,7 +73,7 @@ async fn g16_a_second_signal_ends_a_server_that_cannot_store() {
     drop(lock);
 }
 
-/// Goal: a session whose link the server is reading when the drain begins is not seated (B12).
+/// Goal: a session whose link the server is reading when the drain begins is not seated.
 #[tokio::test]
 async fn g16_no_session_is_seated_after_the_drain_began() {
     let postgres = postgres_server::shared();

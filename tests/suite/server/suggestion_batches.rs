@@ -5,10 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::server::decision_fixtures::{Pair, Table};
-use crate::server::suggestions::{items, on_both_engines, reviews, send};
+use crate::server::suggestions::{items, reviews, send};
 use crate::support::galley_process::Server;
 
-on_both_engines! {
+crate::on_each_engine! {
+    crate::server::decision_fixtures::Pair:
     g9_a_version_that_the_writer_has_read_never_names_other_words
     one_of_two_batches_at_once_keeps_a_passage
 }

@@ -13,26 +13,8 @@ use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::rest_client::{Answer, Desk, Person};
 
-/// Each test on each engine.
-macro_rules! on_both_engines {
-    ($($name:ident)+) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name(crate::server::decision_fixtures::Pair::sqlite().await).await;
-            })+
-        }
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name(crate::server::decision_fixtures::Pair::postgres().await).await;
-            })+
-        }
-    };
-}
-pub(crate) use on_both_engines;
-
-on_both_engines! {
+crate::on_each_engine! {
+    crate::server::decision_fixtures::Pair:
     typed_suggestions_are_seen_accepted_and_undone
     a_suggestion_with_several_parts_is_decided_as_one
     each_item_of_a_batch_has_its_own_outcome

@@ -173,6 +173,7 @@ pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
 
 pub(crate) fn new_document(owner: &User, now: DateTime<Utc>) -> NewDocument {
     NewDocument {
+        external_id: None,
         id: DocumentId::generate(),
         title: "지원서".to_owned(),
         owner: owner.clone(),

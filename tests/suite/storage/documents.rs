@@ -26,6 +26,7 @@ crate::storage::on_both_engines! {
 
 pub(crate) async fn a_created_document_reads_back_unchanged(desk: Desk) {
     let new = NewDocument {
+        external_id: None,
         id: DocumentId::generate(),
         title: "자기소개서 👩‍👩‍👧 \0 '; DROP TABLE users;".to_owned(),
         owner: user("kim"),

@@ -32,7 +32,7 @@ pub(crate) async fn a_name_that_a_guest_corrects_replaces_every_earlier_one(desk
     assert_eq!(name().await, None);
     storage.rename_user(&named("김민수"), at(5)).await.unwrap();
     assert_eq!(name().await.as_deref(), Some("김민수"));
-    // The clock of this server is behind: the guest's latest wish counts all the same.
+    // The clock of this server is behind: the guest's latest request counts all the same.
     storage.rename_user(&named("김민서"), at(4)).await.unwrap();
     assert_eq!(name().await.as_deref(), Some("김민서"));
     // A token from before the correction does not bring the old name back.

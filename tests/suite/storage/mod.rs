@@ -4,6 +4,7 @@
 //! Tests that begin with `g2_` to `g17_` prove the promises of those numbers; `d1_` to `d8_`
 //! those of `galley_core::storage`.
 
+mod audit;
 mod bin;
 mod crash;
 pub(crate) mod database;
@@ -25,8 +26,8 @@ mod push_subscriptions;
 mod reminders;
 pub(crate) mod review_requests;
 mod reviews;
+mod revocations;
 mod seats;
-mod send_futures;
 mod statements;
 mod stuck;
 pub(crate) mod suggestions;
@@ -41,18 +42,7 @@ mod webhooks;
 /// One suite for both engines: each test is a function of an open, empty database.
 macro_rules! on_both_engines {
     ($suite:ident: $($name:ident)+) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                crate::storage::$suite::$name(crate::storage::database::Desk::sqlite().await).await;
-            })+
-        }
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                crate::storage::$suite::$name(crate::storage::database::Desk::postgres().await).await;
-            })+
-        }
+        crate::on_each_engine! { crate::storage::database::Desk: $($name)+ }
     };
 }
 pub(crate) use on_both_engines;

@@ -33,8 +33,8 @@ impl Room {
             session.outbox().send(protocol::awareness(&encode_awareness(&living)));
         }
         let SessionIdentity { seat, user, .. } = &session.identity;
-        for (peer, _, identity) in state.occupancy.taken().filter(|it| seat.is_beside(it.0)) {
-            session.notify(&Event::PeerJoined(peer.role, &identity.user));
+        for (peer, _, occupant) in state.occupancy.taken().filter(|it| seat.is_beside(it.0)) {
+            session.notify(&Event::PeerJoined(peer.role, &occupant.user));
         }
         session.notify(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
         let damaged = state.is_damaged.then_some(DOCUMENT_DAMAGED);

@@ -49,7 +49,7 @@ use crate::domain::limits::{LONG_MESSAGE_BYTES, NEW_CLIENT_BYTES, REQUEST_AGAIN_
 use crate::outbox::close::Close;
 use crate::outbox::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem};
 use crate::outbox::event::{MEMORY_FULL, STORE_BUDGET_SPENT, UNSAVED_FULL};
-use crate::outbox::queue::Queue;
+use crate::outbox::queue::OutboxQueue;
 use crate::pubsub::Message;
 use crate::rooms::memory::RoomBytes;
 use crate::rooms::room::checkpoints::Checkpoints;
@@ -96,7 +96,7 @@ pub struct Room {
     state: Mutex<State>,
     stored: Notify,
     /// Messages for the other servers; [`Room::follow`] publishes them.
-    outgoing: Queue<Message>,
+    outgoing: OutboxQueue<Message>,
     /// Signals a gap: the database has updates that this log lacks.
     behind: Notify,
     /// Signals that `document.saved` is due later.
@@ -215,7 +215,7 @@ impl Room {
             missed_reviews,
             state: Mutex::new(state),
             stored: Notify::new(),
-            outgoing: Queue::new(OUTGOING_MAX),
+            outgoing: OutboxQueue::new(OUTGOING_MAX),
             behind: Notify::new(),
             saved_later: Notify::new(),
             reset_due: Notify::new(),

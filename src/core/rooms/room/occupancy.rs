@@ -32,7 +32,7 @@ pub(super) struct Occupant {
 #[derive(Debug)]
 struct SeatOccupancy {
     seat: Seat,
-    identity: Option<Occupant>,
+    occupant: Option<Occupant>,
     /// The highest fence of a grant that left.
     left: Fence,
 }
@@ -58,27 +58,27 @@ impl Occupancy {
         if fence <= entry.left {
             return None;
         }
-        if let Some(identity) = entry.identity.as_mut().filter(|identity| fence <= identity.fence) {
-            if fence == identity.fence {
-                identity.missed_since = None;
+        if let Some(occupant) = entry.occupant.as_mut().filter(|occupant| fence <= occupant.fence) {
+            if fence == occupant.fence {
+                occupant.missed_since = None;
             }
             return None;
         }
-        let identity = Occupant { fence, user: user.clone(), location, missed_since: None };
-        Some(Replaced { before: entry.identity.replace(identity) })
+        let occupant = Occupant { fence, user: user.clone(), location, missed_since: None };
+        Some(Replaced { before: entry.occupant.replace(occupant) })
     }
 
     /// The grant `fence` ended, and so did all earlier ones. Returns the occupant that left by it.
     pub(super) fn left(&mut self, seat: Seat, fence: Fence) -> Option<Occupant> {
         let entry = self.entry(seat)?;
         entry.left = entry.left.max(fence);
-        entry.identity.take_if(|identity| identity.fence <= fence)
+        entry.occupant.take_if(|occupant| occupant.fence <= fence)
     }
 
     /// Another session of the same user took the seat over from the grant `fence`.
     pub(super) fn moved(&mut self, seat: Seat, fence: Fence) {
-        if let Some(identity) = self.identity(seat).filter(|identity| identity.fence == fence) {
-            identity.location = SeatLocation::Moved;
+        if let Some(occupant) = self.occupant(seat).filter(|occupant| occupant.fence == fence) {
+            occupant.location = SeatLocation::Moved;
         }
     }
 
@@ -92,38 +92,38 @@ impl Occupancy {
         missing_max: Duration,
     ) -> Option<Occupant> {
         let entry = self.0.iter_mut().find(|entry| entry.seat == seat)?;
-        let identity =
-            entry.identity.as_mut().filter(|identity| identity.location != SeatLocation::Here)?;
+        let occupant =
+            entry.occupant.as_mut().filter(|occupant| occupant.location != SeatLocation::Here)?;
         // The server of a later grant is about to report it.
-        if holder.is_some_and(|holder| identity.fence <= holder) {
-            identity.missed_since = None;
+        if holder.is_some_and(|holder| occupant.fence <= holder) {
+            occupant.missed_since = None;
             return None;
         }
-        let missed_since = *identity.missed_since.get_or_insert(now);
-        entry.identity.take_if(|_| missing_max <= now.saturating_duration_since(missed_since))
+        let missed_since = *occupant.missed_since.get_or_insert(now);
+        entry.occupant.take_if(|_| missing_max <= now.saturating_duration_since(missed_since))
     }
 
     /// The query of the locks failed. The time without a grant starts anew, because it must be
     /// observed without interruption.
     pub(super) fn forget_absences(&mut self) {
-        for identity in self.0.iter_mut().filter_map(|entry| entry.identity.as_mut()) {
-            identity.missed_since = None;
+        for occupant in self.0.iter_mut().filter_map(|entry| entry.occupant.as_mut()) {
+            occupant.missed_since = None;
         }
     }
 
     pub(super) fn taken(&self) -> impl Iterator<Item = (Seat, Fence, &Occupant)> {
         self.0.iter().filter_map(|entry| {
-            let identity = entry.identity.as_ref()?;
-            Some((entry.seat, identity.fence, identity))
+            let occupant = entry.occupant.as_ref()?;
+            Some((entry.seat, occupant.fence, occupant))
         })
     }
 
     pub(super) fn has(&self, node: NodeId) -> bool {
-        self.taken().any(|(_, _, identity)| identity.location == SeatLocation::There(node))
+        self.taken().any(|(_, _, occupant)| occupant.location == SeatLocation::There(node))
     }
 
-    fn identity(&mut self, seat: Seat) -> Option<&mut Occupant> {
-        self.0.iter_mut().find(|entry| entry.seat == seat)?.identity.as_mut()
+    fn occupant(&mut self, seat: Seat) -> Option<&mut Occupant> {
+        self.0.iter_mut().find(|entry| entry.seat == seat)?.occupant.as_mut()
     }
 
     /// The state of a seat, created on demand. `None` if the room has too many.
@@ -134,7 +134,7 @@ impl Occupancy {
             None => {
                 // Drops empty seats, such as those of revoked links.
                 if self.0.len() >= SESSIONS_PER_ROOM_MAX {
-                    self.0.retain(|entry| entry.identity.is_some());
+                    self.0.retain(|entry| entry.occupant.is_some());
                 }
                 if self.0.len() >= SESSIONS_PER_ROOM_MAX {
                     return None;
@@ -143,7 +143,7 @@ impl Occupancy {
                 if self.0.is_empty() {
                     self.0.reserve_exact(2);
                 }
-                self.0.push(SeatOccupancy { seat, identity: None, left: Fence::ZERO });
+                self.0.push(SeatOccupancy { seat, occupant: None, left: Fence::ZERO });
                 self.0.len() - 1
             }
         };

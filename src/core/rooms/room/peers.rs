@@ -110,7 +110,7 @@ impl Room {
         let elsewhere = state
             .occupancy
             .taken()
-            .filter(|(_, _, identity)| identity.location != SeatLocation::Here);
+            .filter(|(_, _, occupant)| occupant.location != SeatLocation::Here);
         let mut seats: Vec<_> = elsewhere.map(|(seat, _, _)| seat).collect();
         if state.subscribers.is_unsure(|node| state.occupancy.has(node)) {
             let taken: Vec<_> = state.occupancy.taken().map(|(seat, _, _)| seat).collect();
@@ -153,8 +153,8 @@ impl State {
         }
         let here = self.occupancy.taken().filter(|(.., it)| it.location == SeatLocation::Here);
         messages.extend(
-            here.map(|(seat, fence, identity)| {
-                message_of(Step::Joined, seat, fence, &identity.user)
+            here.map(|(seat, fence, occupant)| {
+                message_of(Step::Joined, seat, fence, &occupant.user)
             }),
         );
         let local = self.presence.local();

@@ -169,7 +169,7 @@ async fn look_at_server(connection: &mut PgConnection) -> Result<Option<String>,
     }))
 }
 
-const MIGRATIONS: [(i64, &str, &str); 24] = [
+const MIGRATIONS: [(i64, &str, &str); 27] = [
     (1, "initial", include_str!("migrations/0001_initial.sql")),
     (2, "versions", include_str!("migrations/0002_versions.sql")),
     (3, "review_bytes", include_str!("migrations/0003_review_bytes.sql")),
@@ -194,6 +194,9 @@ const MIGRATIONS: [(i64, &str, &str); 24] = [
     (23, "spent_ids", include_str!("migrations/0023_spent_ids.sql")),
     (24, "traces", include_str!("migrations/0024_traces.sql")),
     (25, "root", include_str!("migrations/0025_root.sql")),
+    (26, "audit", include_str!("migrations/0026_audit.sql")),
+    (27, "revocations", include_str!("migrations/0027_revocations.sql")),
+    (30, "external_ids", include_str!("migrations/0030_external_ids.sql")),
 ];
 
 fn newest() -> i64 {

@@ -11,7 +11,9 @@ use crate::storage::tx::{change_guards, lock, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use crate::storage::sql::documents::{DOCUMENT_COLUMNS, delete_rows, document_of, fetch};
+use crate::storage::sql::documents::{
+    DOCUMENT_COLUMNS, delete_rows, document_of, fetch, put_deleted,
+};
 
 impl Storage {
     /// Revokes its active link. False: there is no such document outside the bin.
@@ -42,6 +44,7 @@ impl Storage {
             .run(tx)
             .await?;
             change_guards(tx, id).await?;
+            put_deleted(tx, id, now, false).await?;
             Ok(true)
         })
     }

@@ -3,43 +3,47 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
+use serde_json::json;
 
-use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::ids::{DocumentId, ExternalId, UserId};
+use crate::domain::webhook::WebhookEvent;
 use crate::storage::documents::{Document, NewDocument};
 use crate::storage::pagination::Page;
-use crate::storage::statement::{Row, json, sql};
+use crate::storage::statement::{Row, json as text, sql};
 use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
+use crate::storage::sql::document_webhooks::put_about;
 use crate::storage::sql::sections::put_sections;
 use crate::storage::sql::users::put_user;
 
-pub(crate) const DOCUMENT_COLUMNS: &str = "SELECT d.id, d.title, u.id AS owner_id, \
+pub(crate) const DOCUMENT_COLUMNS: &str = "SELECT d.id, d.title, d.external_id, u.id AS owner_id, \
     u.name AS owner_name, d.characters, d.created_at, d.updated_at";
 
 /// The documents of `$1` outside the bin, with one scan of SQLite's journal.
-const OF_OWNER: &str = " FROM (SELECT id, title, owner_id, characters, created_at, \
+const OF_OWNER: &str = " FROM (SELECT id, title, external_id, owner_id, characters, created_at, \
       MAX(updated_at, COALESCE(j.at, 0)) AS updated_at FROM documents LEFT JOIN \
       (SELECT document_id, MAX(at) AS at FROM journal GROUP BY document_id) j \
       ON j.document_id = documents.id WHERE owner_id = $1 AND deleted_at IS NULL) d ";
 
 impl Storage {
-    /// Creates a document, and stores its owner's name. `Refused` when the id is in use.
+    /// Creates a document, and stores its owner's name. `Refused` when an id is in use.
     pub fn create_document<'a>(&'a self, new: &'a NewDocument) -> StorageFuture<'a, Document> {
         let first = i64::from(!new.update.is_empty());
         run!(self, Write, tx => {
             put_user(tx, &new.owner, new.now).await?;
             sql!(
                 "INSERT INTO documents \
-                 (id, title, owner_id, characters, last_seq, created_at, updated_at) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $6)",
+                 (id, title, owner_id, characters, last_seq, created_at, updated_at, external_id) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $6, $7)",
                 new.id,
                 new.title,
                 new.owner.id,
                 new.characters,
                 first,
-                new.now
+                new.now,
+                new.external_id
             )
             .run(tx)
             .await?;
@@ -56,7 +60,31 @@ impl Storage {
             if !new.sections.is_empty() {
                 put_sections(tx, new.id, &new.sections, 0).await?;
             }
+            let event = WebhookEvent::DocumentCreated;
+            put_about(tx, event, (new.id, None), new.now, json!({ "owner_id": new.owner.id })).await?;
             Ok(fetch(tx, new.id).await?.ok_or(sqlx::Error::RowNotFound)?)
+        })
+    }
+
+    /// The document of an owner with this id of the host application, and whether it is in the bin.
+    pub fn external_document<'a>(
+        &'a self,
+        owner: &'a UserId,
+        id: &'a ExternalId,
+    ) -> StorageFuture<'a, Option<(Document, bool)>> {
+        run!(self, Read, tx => {
+            let document = sql!(
+                [
+                    DOCUMENT_COLUMNS,
+                    ", d.deleted_at IS NOT NULL AS is_binned \
+                     FROM {documents} d JOIN users u ON u.id = d.owner_id \
+                     WHERE d.owner_id = $1 AND d.external_id = $2",
+                ],
+                owner,
+                id
+            );
+            let row = document.row(tx).await?;
+            row.map(|row| Ok((document_of(&row)?, row.get("is_binned")?))).transpose()
         })
     }
 
@@ -147,7 +175,7 @@ impl Storage {
             let numbers = sql!(
                 "SELECT id, review_changes FROM documents \
                  WHERE id IN (SELECT w.value FROM {list:$1})",
-                json(documents)?
+                text(documents)?
             );
             let rows = numbers.rows(tx).await?;
             rows.iter().map(|row| Ok((row.get("id")?, row.get("review_changes")?))).collect()
@@ -155,9 +183,21 @@ impl Storage {
     }
 }
 
+/// A document in the bin can be restored.
+pub(crate) async fn put_deleted(
+    tx: &mut Tx,
+    id: DocumentId,
+    now: DateTime<Utc>,
+    is_permanent: bool,
+) -> Result<(), TxError> {
+    let data = json!({ "permanent": is_permanent });
+    put_about(tx, WebhookEvent::DocumentDeleted, (id, None), now, data).await
+}
+
 /// Deletes a document under its lock. No reference to `documents` deletes the rows of the first table, and in
 /// PostgreSQL those of the second.
 pub(crate) async fn delete_rows(tx: &mut Tx, id: DocumentId) -> Result<(), TxError> {
+    put_deleted(tx, id, Utc::now(), true).await?;
     sql!(
         sqlite: ["DELETE FROM journal WHERE document_id = $1"],
         postgres: ["DELETE FROM updates WHERE document_id = $1"],
@@ -186,6 +226,7 @@ pub(crate) fn document_of(row: &Row) -> Result<Document, TxError> {
     Ok(Document {
         id: row.get("id")?,
         title: row.get("title")?,
+        external_id: row.get("external_id")?,
         owner: row.user("owner_id", "owner_name")?,
         characters: row.get("characters")?,
         created_at: row.get("created_at")?,

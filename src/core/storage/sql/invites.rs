@@ -10,6 +10,7 @@ use crate::storage::tx::{Tx, lock_of, run, vacate_reviewer};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
+use crate::storage::sql::document_webhooks::{Left, put_joined, put_left};
 use crate::storage::sql::partners::are_partners;
 
 impl Storage {
@@ -67,6 +68,7 @@ impl Storage {
                 .run(tx)
                 .await?;
             vacate_reviewer(tx, locked, link).await?;
+            put_left(tx, link, &former, Left::Removed, invite.now).await?;
             Ok(Removed::Done(former))
         })
     }
@@ -108,6 +110,10 @@ impl Storage {
             .run(tx)
             .await?;
             vacate_reviewer(tx, locked, link).await?;
+            if let Some(former) = &former {
+                put_left(tx, link, former, Left::Removed, now).await?;
+            }
+            put_joined(tx, link, user, now).await?;
             Ok(Replaced::Done(former))
         })
     }

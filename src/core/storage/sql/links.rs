@@ -13,6 +13,7 @@ use crate::storage::tx::{Tx, change_guards, lock, lock_of, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
+use crate::storage::sql::document_webhooks::put_joined;
 use crate::storage::sql::invites::{forget_attempt, note_attempt};
 use crate::storage::sql::users::put_user;
 
@@ -179,15 +180,16 @@ pub async fn put_reviewer(
     now: DateTime<Utc>,
 ) -> Result<(), TxError> {
     forget_attempt(tx, link, user).await?;
-    sql!(
+    let joined = sql!(
         "UPDATE share_links SET reviewer_id = $2, joined_at = COALESCE(joined_at, $3) \
-         WHERE id = $1",
+         WHERE id = $1 AND reviewer_id IS DISTINCT FROM $2",
         link,
         user,
         now
-    )
-    .run(tx)
-    .await?;
+    );
+    if joined.run(tx).await? > 0 {
+        put_joined(tx, link, user, now).await?;
+    }
     Ok(())
 }
 

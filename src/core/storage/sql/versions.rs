@@ -2,19 +2,23 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::version_policy::VersionMark;
+use crate::domain::webhook::WebhookEvent;
 use crate::storage::decode::corrupt;
 use crate::storage::guard::Guarded;
 use crate::storage::log::Append;
 use crate::storage::pagination::PAGE_ROWS_MAX;
-use crate::storage::statement::{Row, json, sql};
+use crate::storage::statement::{Row, json as text, sql};
 use crate::storage::tx::{Tx, guarded, lock, lock_histories, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::version_plan::{VersionPlan, VersionRow, plan};
 use crate::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
 use crate::storage::{Storage, StorageFuture};
 
+use crate::storage::sql::document_webhooks::put_about;
 use crate::storage::sql::reviews::store_edit;
 
 const COLUMNS: &str =
@@ -30,9 +34,15 @@ impl Storage {
         if batch.is_empty() {
             return Box::pin(async { Ok(Vec::new()) });
         }
-        let documents: BTreeSet<_> = batch.iter().map(|new| new.document).collect();
-        let documents: Vec<_> = documents.iter().map(ToString::to_string).collect();
+        let ids: BTreeSet<_> = batch.iter().map(|new| new.document).collect();
+        let documents: Vec<_> = ids.iter().map(ToString::to_string).collect();
         run!(self, Write, tx => {
+            // A webhook needs the lock of its document, which comes before that of the history.
+            if tx.hooks.want(WebhookEvent::VersionCreated) {
+                for id in &ids {
+                    lock(tx, *id).await?;
+                }
+            }
             lock_histories(tx, &documents).await?;
             let mut outcomes = Vec::with_capacity(batch.len());
             for new in batch {
@@ -182,7 +192,7 @@ async fn write(
         plan.number,
         new.kind,
         new.label,
-        json(&new.authors)?,
+        text(&new.authors)?,
         new.restored_from,
         seq,
         new.text.characters,
@@ -190,7 +200,18 @@ async fn write(
         new.text.length(),
         new.now
     );
-    version_from(&version.one(tx).await?)
+    let version = version_from(&version.one(tx).await?)?;
+    let authors: Vec<_> = version.authors.iter().map(|author| author.id.as_str()).collect();
+    let data = json!({
+        "version_id": version.id,
+        "number": version.number,
+        "kind": version.kind,
+        "characters": version.characters,
+        "author_ids": authors,
+    });
+    let event = WebhookEvent::VersionCreated;
+    put_about(tx, event, (new.document, None), new.now, data).await?;
+    Ok(version)
 }
 
 fn version_from(row: &Row) -> Result<Version, TxError> {

@@ -51,7 +51,7 @@ impl Storage {
                      SET attempts = attempts + 1, fence = fence + 1, next_at = {after:$4} \
                      WHERE id IN (SELECT id FROM fresh UNION ALL SELECT id FROM again) \
                      RETURNING id, fence, lane, document_id, type, created_at, link_id, data, \
-                       attempts, traceparent",
+                       attempts, traceparent, external_id",
                     endpoint,
                     size.first,
                     size.repeated,
@@ -143,5 +143,6 @@ fn claimed_from(row: &Row) -> Result<ClaimedWebhook, TxError> {
         data: row.get("data")?,
         attempts: row.get("attempts")?,
         traceparent: row.get("traceparent")?,
+        external_id: row.get("external_id")?,
     })
 }

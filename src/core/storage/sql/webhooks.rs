@@ -57,9 +57,10 @@ pub(crate) async fn put_after(
     debug_assert!(has_lane || event.may_lack_document(), "{} names no document", event.as_str());
     let put = sql!(
         "INSERT INTO webhooks (id, seq, endpoint, url, type, lane, document_id, link_id, data, \
-           created_at, give_up_at, state, attempts, fence, traceparent, next_at) \
+           created_at, give_up_at, state, attempts, fence, traceparent, external_id, next_at) \
          SELECT n.id, {webhook number}, n.endpoint, n.url, $2, n.lane, n.document, $4, $5, $6, \
-           {after:$7}, 'pending', 0, 0, $10, CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
+           {after:$7}, 'pending', 0, 0, $10, \
+           (SELECT external_id FROM documents WHERE id = n.document), CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
            WHERE p.lane = n.lane AND p.state = 'pending') THEN NULL ELSE {after:$8} END FROM ( \
            SELECT w.value ->> 0 AS id, w.value ->> 1 AS endpoint, w.value ->> 2 AS url, \
              d.document, (w.value ->> 1) || ' ' || COALESCE(d.document, w.value ->> 0) AS lane \
@@ -175,13 +176,20 @@ impl Storage {
         })
     }
 
-    /// The oldest first, at most `rows`, in one transaction. Returns their number.
-    pub fn replay_dead_webhooks(&self, rows: u32) -> StorageFuture<'_, u64> {
+    /// Those of events since a time, the oldest first, at most `rows`, in one transaction. Returns their
+    /// number.
+    pub fn replay_dead_webhooks(
+        &self,
+        rows: u32,
+        since: Option<DateTime<Utc>>,
+    ) -> StorageFuture<'_, u64> {
         run!(self, Write, tx => {
             // Numbers rise with the commits of a lane; times are those of several servers' clocks.
             let dead = sql!(
-                "SELECT id, document_id FROM webhooks WHERE state = 'dead' ORDER BY seq LIMIT $1",
-                rows
+                "SELECT id, document_id FROM webhooks WHERE state = 'dead' \
+                 AND ($2 IS NULL OR created_at >= $2) ORDER BY seq LIMIT $1",
+                rows,
+                since
             );
             let dead = dead.rows(tx).await?;
             let documents = dead.iter().map(|row| row.get::<Option<DocumentId>>("document_id"));

@@ -93,8 +93,16 @@ impl Desk {
 async fn empty_document(hand: &Sqlite) -> DocumentId {
     let (id, now) = (DocumentId::generate(), DateTime::UNIX_EPOCH);
     let (title, update) = (String::new(), Bytes::new());
-    let new =
-        NewDocument { id, title, owner: kim(), update, characters: 0, sections: Vec::new(), now };
+    let new = NewDocument {
+        external_id: None,
+        id,
+        title,
+        owner: kim(),
+        update,
+        characters: 0,
+        sections: Vec::new(),
+        now,
+    };
     storage(hand).create_document(&new).await.unwrap();
     id
 }

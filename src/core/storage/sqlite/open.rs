@@ -253,6 +253,9 @@ pub(super) fn migrations() -> impl Iterator<Item = Migration> {
         (24, "spent_ids", include_str!("migrations/0024_spent_ids.sql")),
         (25, "traces", include_str!("migrations/0025_traces.sql")),
         (26, "root", include_str!("migrations/0026_root.sql")),
+        (27, "audit", include_str!("migrations/0027_audit.sql")),
+        (28, "revocations", include_str!("migrations/0028_revocations.sql")),
+        (31, "external_ids", include_str!("migrations/0031_external_ids.sql")),
     ];
     migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

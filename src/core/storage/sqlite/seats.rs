@@ -264,8 +264,16 @@ mod tests {
         let (id, now) = (DocumentId::generate(), DateTime::UNIX_EPOCH);
         let owner = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
         let (title, update) = (String::new(), Bytes::new());
-        let document =
-            NewDocument { id, title, owner, update, characters: 0, sections: Vec::new(), now };
+        let document = NewDocument {
+            external_id: None,
+            id,
+            title,
+            owner,
+            update,
+            characters: 0,
+            sections: Vec::new(),
+            now,
+        };
         let storage = Storage::of(Engine::Sqlite(sqlite.clone()));
         storage.create_document(&document).await.expect("a document");
         let link = ShareLinkId::generate();

@@ -23,6 +23,7 @@ async fn open() -> (TempDir, Sqlite, DocumentId) {
     let url = format!("sqlite://{}", folder.path().join("galley.db").display());
     let sqlite = Sqlite::open(&url).await.unwrap();
     let new = NewDocument {
+        external_id: None,
         id: DocumentId::generate(),
         title: String::new(),
         owner: User { id: "kim".parse().unwrap(), name: "Kim".to_owned() },

@@ -22,13 +22,12 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::redis::cluster::slot_map::{Range, View, is_well, ranges};
 use crate::redis::connection::Link;
-use crate::redis::error::{CallError, explain};
+use crate::redis::error::explain;
 use crate::redis::node::{Node, NodeContext};
-use crate::redis::reply::unexpected;
 use crate::redis::scripts::pipeline;
 use crate::redis::server_identity::NodeOrigin;
 use crate::redis_client::{Address, Addresses, jittered};
-use crate::types::LocksError;
+use crate::types::{CallError, LocksError, unexpected};
 
 const QUERY_TIMEOUT: Duration = Duration::from_millis(500);
 /// Interval of slot queries while all is well. `MOVED` replies report changes in between.

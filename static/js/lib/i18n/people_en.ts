@@ -34,6 +34,10 @@ export const peopleEn = {
   "leave.sure.guest": "Leave this device? You are {name}, a guest, and have no password to come back with. Unless you used “Use on another device” first, your documents and comments cannot be opened any more.",
   "leave.unsaved": "Something you wrote is kept in this browser only and not saved. If you leave, it is deleted.",
   "leave.yes": "Sign out",
+  "menu.leave.everywhere": "Sign out everywhere",
+  "leave.everywhere.sure": "Sign out on every device and in every browser, here too? You are {name}.",
+  "leave.everywhere.sure.guest": "Leave every device, this one too? You are {name}, a guest, and have no password to come back with: your documents and comments cannot be opened any more, on any device.",
+  "leave.everywhere.yes": "Sign out everywhere",
   "leave.elsewhere": "You are still signed in by the product that brought you. Sign out there.",
 
   "identity.name": "Correct my name",

@@ -34,6 +34,10 @@ export const peopleKo: Record<keyof typeof import("./people_en.ts").peopleEn, st
   "leave.sure.guest": "이 기기에서 나갈까요? 지금은 게스트 {name}님입니다. 게스트는 비밀번호가 없어 다시 로그인할 수 없습니다. ‘다른 기기에서 사용하기’로 옮겨 두지 않았다면 문서와 의견을 더 이상 열 수 없게 됩니다.",
   "leave.unsaved": "아직 저장되지 않은 내용이 이 브라우저에만 있습니다. 나가면 지워집니다.",
   "leave.yes": "로그아웃",
+  "menu.leave.everywhere": "모든 기기에서 로그아웃",
+  "leave.everywhere.sure": "이 기기를 포함한 모든 기기와 브라우저에서 로그아웃할까요? 지금은 {name}님입니다.",
+  "leave.everywhere.sure.guest": "이 기기를 포함한 모든 기기에서 나갈까요? 지금은 게스트 {name}님입니다. 게스트는 비밀번호가 없어 다시 로그인할 수 없습니다. 어느 기기에서도 문서와 의견을 더 이상 열 수 없게 됩니다.",
+  "leave.everywhere.yes": "모든 기기에서 로그아웃",
   "leave.elsewhere": "원래 쓰던 서비스에서 여전히 로그인되어 있습니다. 그곳에서 로그아웃해 주세요.",
 
   "identity.name": "이름 고치기",

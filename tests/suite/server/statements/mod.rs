@@ -132,7 +132,8 @@ impl Counted {
     async fn sum(&mut self, column: &str, like: &str) -> i64 {
         let sum = format!(
             "SELECT COALESCE(SUM({column}), 0)::bigint FROM pg_stat_statements \
-             WHERE query LIKE '{like}' AND query NOT LIKE '%pg_stat_%'"
+             WHERE query LIKE '{like}' AND query NOT LIKE '%pg_stat_%' \
+             AND query NOT LIKE '%FROM revocations%'"
         );
         let sum = sqlx::query_scalar(AssertSqlSafe(sum));
         sum.fetch_one(&mut self.database).await.expect("a sum")
