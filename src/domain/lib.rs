@@ -42,6 +42,7 @@
 //! - **last edit**: the last change of title or text by a user; it moves `updated_at`.
 //! - **room**: an open document in one process, with its sessions as members.
 //! - **member**, **peer**: a session in the room, and a session of the same document on another server.
+//! - **subscriber**: another server that has a room of the document open.
 //! - **update**, **update log**: the bytes of a Yjs edit, and the validated updates of a document in
 //!   order.
 //! - **gap**: a missing number in a sequence of updates or messages. It triggers a read of the log. In a

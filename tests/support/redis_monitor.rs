@@ -47,6 +47,11 @@ impl Monitor {
         commands.iter().filter(is_script).cloned().collect()
     }
 
+    /// The commands that name this text until now.
+    pub(crate) fn lines(&self, text: &str) -> Vec<String> {
+        locked(&self.commands).iter().filter(|line| line.contains(text)).cloned().collect()
+    }
+
     /// The number of commands.
     pub(crate) fn commands(&self) -> usize {
         locked(&self.commands).len()

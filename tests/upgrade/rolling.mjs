@@ -92,6 +92,10 @@ async function pass(here, there, signal) {
   await Promise.all([writer.synced(), reviewer.synced()])
 
   await check(`${of}: edits arrive`, () => latency(writer, reviewer))
+  await check(`${of}: edits of one commit arrive`, async () => {
+    for (let count = 0; count < EDITS; count += 1) writer.append("나")
+    await reviewer.reads(writer.text)
+  })
   await check(`${of}: presence arrives both ways`, async () => {
     writer.provider.awareness.setLocalStateField("cursor", { at: 1 })
     reviewer.provider.awareness.setLocalStateField("cursor", { at: 2 })

@@ -54,6 +54,7 @@ pub(crate) struct Shared {
     began: Instant,
     is_up: AtomicBool,
     outbox_bytes: AtomicUsize,
+    has_twin: AtomicBool,
     /// Topics whose subscribers may have missed a message. The task publishes the loss once it can.
     lost: Mutex<HashSet<Topic>>,
     /// Wakes the task when `lost` is not empty: the connection may be idle then.
@@ -69,6 +70,7 @@ impl Shared {
             began: Instant::now(),
             is_up: AtomicBool::new(false),
             outbox_bytes: AtomicUsize::new(0),
+            has_twin: AtomicBool::new(false),
             lost: Mutex::default(),
             loss_pending: Notify::new(),
         }
@@ -136,6 +138,9 @@ impl Shared {
         };
         match opened {
             Some(envelope) if envelope.from == self.node => {
+                if self.now_us() < envelope.sent_us {
+                    return self.report_twin(topic);
+                }
                 // This server's own message: measures the round trip with one clock.
                 let way = self.now_us().saturating_sub(envelope.sent_us);
                 metrics::histogram!("galley_relay_seconds", "path" => "redis")
@@ -148,6 +153,17 @@ impl Shared {
                 self.table.deliver(topic, &Signal::Gap);
             }
         }
+    }
+}
+
+impl Shared {
+    /// A message under this server's id, from later than now by its clock: another server has the same
+    /// id, such as the copy of a virtual machine. Such servers ignore each other's messages (B3).
+    fn report_twin(&self, topic: Topic) {
+        if !self.has_twin.swap(true, Ordering::Relaxed) {
+            tracing::error!(node = %self.node, "another server has the id of this one: restart one of them");
+        }
+        self.table.deliver(topic, &Signal::Gap);
     }
 }
 

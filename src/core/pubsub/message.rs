@@ -21,6 +21,9 @@ pub(crate) const VERSION: u8 = 3;
 /// The longest frame without its body, with the seal.
 const HEADER_BYTES_MAX: usize = 1 + 1 + 64 + 8 + 1 + 16 + SEAL_BYTES;
 
+/// The number and the length before each update of [`Message::Updates`].
+const NUMBERED_BYTES: usize = 8 + 4;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
     /// The servers that have this document open.
@@ -38,10 +41,20 @@ pub enum Message {
         fence: Fence,
         update: Bytes,
     },
+    /// The updates of one group commit, each with its number.
+    Updates(Vec<(i64, Bytes)>),
     Presence(Bytes),
     /// On a room's topic: a server opened the room and requests the others' presence. On another topic: the
     /// server runs.
     Hello,
+    /// The last numbers of the sender's room, which has published no message of them. The receiver reads
+    /// from the database what it lacks. 0: not named.
+    Numbers {
+        seq: i64,
+        change: i64,
+    },
+    /// The sender closed its room.
+    Goodbye,
     Event {
         /// The role of the receiving sessions; `None`: both.
         to: Option<Role>,
@@ -187,6 +200,9 @@ impl Message {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Update { update, .. } => update.len(),
+            Self::Updates(updates) => {
+                updates.iter().map(|(_, update)| NUMBERED_BYTES + update.len()).sum()
+            }
             Self::Presence(update) => update.len(),
             Self::Event { json, .. } | Self::Review { json, .. } => json.len(),
             Self::Reply {
@@ -195,6 +211,8 @@ impl Message {
             } => text.len(),
             Self::Deleted { deletion, .. } => deletion.by.name.len(),
             Self::Hello
+            | Self::Numbers { .. }
+            | Self::Goodbye
             | Self::Worked(_)
             | Self::Revoked(_)
             | Self::Evicted(_)
@@ -212,11 +230,21 @@ impl Message {
                 out.extend_from_slice(&fence.0.to_be_bytes());
                 out.extend_from_slice(update);
             }
+            Self::Updates(updates) => {
+                out.push(19);
+                put_numbered(out, updates);
+            }
             Self::Presence(update) => {
                 out.push(2);
                 out.extend_from_slice(update);
             }
             Self::Hello => out.push(3),
+            Self::Numbers { seq, change } => {
+                out.push(17);
+                out.extend_from_slice(&seq.to_be_bytes());
+                out.extend_from_slice(&change.to_be_bytes());
+            }
+            Self::Goodbye => out.push(18),
             Self::Event { to, json } => {
                 out.push(4);
                 out.push(to.map_or(0, code_of));
@@ -245,14 +273,7 @@ impl Message {
             Self::Request { id, request } => {
                 out.push(request.tag());
                 out.extend_from_slice(&id.to_be_bytes());
-                match request {
-                    Request::Series | Request::Name => {}
-                    Request::Probe(session) | Request::Facts(session) => put_id(out, session),
-                    Request::Replace { session, document } => {
-                        put_id(out, session);
-                        put_id(out, document);
-                    }
-                }
+                request.encode(out);
             }
             Self::Reply { id, reply } => {
                 out.push(9);
@@ -307,6 +328,12 @@ impl Message {
             14 => Self::Removed { link: reader.id()?, user: reader.id()? },
             15 => Self::Request { id: reader.number()?, request: Request::Series },
             16 => Self::Request { id: reader.number()?, request: Request::Name },
+            17 => Self::Numbers {
+                seq: reader.number()?.cast_signed(),
+                change: reader.number()?.cast_signed(),
+            },
+            18 => Self::Goodbye,
+            19 => Self::Updates(reader.numbered()?),
             _ => return None,
         })
     }
@@ -320,6 +347,17 @@ impl Request {
             Self::Facts(_) => 12,
             Self::Series => 15,
             Self::Name => 16,
+        }
+    }
+
+    fn encode(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Series | Self::Name => {}
+            Self::Probe(session) | Self::Facts(session) => put_id(out, &session),
+            Self::Replace { session, document } => {
+                put_id(out, &session);
+                put_id(out, &document);
+            }
         }
     }
 }
@@ -378,6 +416,16 @@ fn put_id(out: &mut Vec<u8>, id: &impl ToString) {
     out.extend_from_slice(text.as_bytes());
 }
 
+fn put_numbered(out: &mut Vec<u8>, updates: &[(i64, Bytes)]) {
+    for (seq, update) in updates {
+        out.extend_from_slice(&seq.to_be_bytes());
+        // The publisher bounds the message far below this.
+        let length = u32::try_from(update.len()).unwrap_or(u32::MAX);
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(update);
+    }
+}
+
 /// Reads a frame from its start; `None` when the frame is too short.
 struct Reader<'a> {
     frame: &'a Bytes,
@@ -407,6 +455,19 @@ impl Reader<'_> {
 
     fn text(&mut self) -> Option<String> {
         String::from_utf8(self.rest().to_vec()).ok()
+    }
+
+    /// The numbered updates in the rest of the frame, without a copy.
+    fn numbered(&mut self) -> Option<Vec<(i64, Bytes)>> {
+        let mut updates = Vec::new();
+        while self.at < self.frame.len() {
+            let seq = self.number()?.cast_signed();
+            let length = u32::from_be_bytes(self.take(4)?.try_into().ok()?);
+            let from = self.at;
+            self.take(usize::try_from(length).ok()?)?;
+            updates.push((seq, self.frame.slice(from..self.at)));
+        }
+        Some(updates)
     }
 
     /// The rest of the frame, without a copy.

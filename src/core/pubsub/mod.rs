@@ -22,6 +22,7 @@ mod seal;
 mod subscriptions;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -122,6 +123,24 @@ impl Pubsub {
     #[must_use]
     pub fn subscribe(&self, topic: Topic) -> Subscription {
         self.table.join(topic)
+    }
+
+    /// Ends a subscription. If it is the last one of its topic, publishes `last` before any message of a
+    /// later subscriber.
+    pub fn leave(&self, subscription: Subscription, topic: Topic, last: &Message) {
+        subscription.end(|| {
+            if let Some(wire) = &self.wire
+                && wire.publish(topic, last).is_err()
+            {
+                wire.shared.lose([topic]);
+            }
+        });
+    }
+
+    /// A random part of `period`, by which a server delays what all do at once after a restart of Redis.
+    #[must_use]
+    pub fn spread(period: Duration) -> Duration {
+        redis_client::jittered(period * 2).saturating_sub(period)
     }
 
     /// Closes the connection. Subscriptions get no signal after that.

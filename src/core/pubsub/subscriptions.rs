@@ -60,9 +60,17 @@ impl Subscription {
     }
 }
 
+impl Subscription {
+    /// Unsubscribes. The last subscriber of the topic calls `last` first, under the lock of the table: the
+    /// messages of a later subscriber follow those of `last`.
+    pub(crate) fn end(self, last: impl FnOnce()) {
+        self.table.leave(self.topic, &self.queue, last);
+    }
+}
+
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.table.leave(self.topic, &self.queue);
+        self.table.leave(self.topic, &self.queue, || {});
     }
 }
 
@@ -159,13 +167,14 @@ impl Table {
         Subscription { topic, queue, table: Arc::clone(self) }
     }
 
-    fn leave(&self, topic: Topic, queue: &Arc<Queue>) {
+    fn leave(&self, topic: Topic, queue: &Arc<Queue>, last: impl FnOnce()) {
         let mut state = self.state();
         let Some(listeners) = state.topics.get_mut(&topic) else { return };
         listeners.queues.retain(|other| !Arc::ptr_eq(other, queue));
         if !listeners.queues.is_empty() {
             return;
         }
+        last();
         state.topics.remove(&topic);
         state.note(topic);
         drop(state);
@@ -273,5 +282,15 @@ mod tests {
         assert_eq!(table.changes(), HashMap::new());
         drop(second);
         assert_eq!(table.changes(), HashMap::from([(Topic::Cluster, false)]));
+    }
+
+    #[tokio::test]
+    async fn only_the_last_subscriber_of_a_topic_sends_its_last_message() {
+        let table = Table::new(Mode::Others);
+        let (first, second) = (table.join(Topic::Cluster), table.join(Topic::Cluster));
+        let mut sent = Vec::new();
+        first.end(|| sent.push(1));
+        second.end(|| sent.push(2));
+        assert_eq!(sent, [2]);
     }
 }

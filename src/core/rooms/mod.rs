@@ -15,6 +15,7 @@ pub(crate) mod text_builder;
 pub mod version_recorder;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use dashmap::DashMap;
@@ -54,6 +55,8 @@ pub struct Rooms {
     missed_reviews: Missed,
     limits: RoomLimits,
     memory: RoomMemory,
+    /// The interval of the seat tick.
+    tick: Duration,
     tasks: TaskTracker,
     text_builder: TextBuilder,
 }
@@ -76,6 +79,7 @@ impl Rooms {
         persister: Persister,
         missed_reviews: Missed,
         limits: RoomLimits,
+        tick: Duration,
         tasks: TaskTracker,
     ) -> Self {
         let text_builder = TextBuilder::new(tasks.clone());
@@ -89,6 +93,7 @@ impl Rooms {
             missed_reviews,
             limits,
             memory,
+            tick,
             tasks,
             text_builder,
         }
@@ -282,7 +287,8 @@ impl Rooms {
             self.persister.clone(),
             self.missed_reviews.clone(),
         ));
-        let following = Arc::clone(&room).follow(self.pubsub.clone(), self.storage.clone());
+        let following =
+            Arc::clone(&room).follow(self.pubsub.clone(), self.storage.clone(), self.tick);
         #[expect(clippy::disallowed_methods, reason = "one for each room")]
         self.tasks.spawn(following);
         Ok(room)

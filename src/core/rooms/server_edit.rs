@@ -57,9 +57,10 @@ impl Rooms {
     }
 
     pub async fn show_edit(&self, document: DocumentId, fence: Fence, seq: i64, update: Bytes) {
-        if let Some(room) = self.find(document) {
-            room.take_stored(seq, &update);
+        if self.find(document).is_some_and(|room| !room.take_stored(seq, &update)) {
+            return;
         }
+        // Without a room this server does not know whether others have the document open.
         let message = Message::Update { seq, fence, update };
         if let Err(error) = self.pubsub.publish(Topic::Room(document), &message).await {
             tracing::debug!(%error, "an edit was not published; other servers read it from the database");

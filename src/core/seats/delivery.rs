@@ -92,9 +92,11 @@ impl SeatService {
     /// Delivers the event of a numbered change to the sessions of a document, on every server.
     pub async fn deliver_change(&self, document: DocumentId, change: i64, event: &Event<'_>) {
         let json = event.json();
-        if let Some(room) = self.shared.rooms.find(document) {
-            room.take_review_event(change, &json);
+        let room = self.shared.rooms.find(document);
+        if room.is_some_and(|room| !room.take_review_event(change, &json)) {
+            return;
         }
+        // Without a room this server does not know whether others have the document open.
         let message = Message::Review { change, json };
         if let Err(error) = self.shared.pubsub.publish(Topic::Room(document), &message).await {
             tracing::warn!(%document, %error, "the other servers find a change at their next tick");

@@ -170,6 +170,7 @@ impl SeatService {
             persister.clone(),
             missed,
             limits,
+            terms.lease.renew_every,
             tasks.clone(),
         );
         let finished = CancellationToken::new();

@@ -7,7 +7,8 @@
 //! - Statements find the revoked links of all sessions, and the former reviewers (G14).
 //! - Statements read the last numbers of all rooms and of their reviews (G8).
 //! - Statements read the ratified fences of all seats of this server.
-//! - One script call reads the seats of users on other servers (G4).
+//! - One script call reads the seats of users on other servers (G4), which shows the servers that have a
+//!   document open.
 //!
 //! The comparison also detects a database that was set back. Rooms are then ahead of its last
 //! numbers ([`Room::request_reset`]), or sessions of its fences. A separate task compares the fences
@@ -170,6 +171,7 @@ impl SeatService {
         let queried: Vec<(Arc<Room>, Seat)> = rooms.iter().flat_map(seats).collect();
         // Each holder renews its seat in the next round.
         let grace = self.shared.terms.lease.renew_every * 2;
+        let here = self.shared.pubsub.node();
         for some in queried.chunks(COMPARED_AT_ONCE) {
             let names: Vec<_> = some.iter().map(|(_, seat)| LockName::seat(*seat)).collect();
             let Ok(holders) = self.shared.locks.holders(&names).await else {
@@ -177,9 +179,13 @@ impl SeatService {
                 return rooms.iter().for_each(|room| room.observe_failed());
             };
             for ((room, seat), holder) in some.iter().zip(holders) {
-                let holder = holder.filter(Holder::has_grant).map(|holder| holder.fence);
-                room.observe_holder(*seat, holder, grace);
+                let holder = holder.filter(Holder::has_grant);
+                if let Some(holder) = holder.as_ref().filter(|holder| holder.owner.node != here) {
+                    room.seat_is_held_at(holder.owner.node);
+                }
+                room.observe_holder(*seat, holder.map(|holder| holder.fence), grace);
             }
         }
+        rooms.iter().for_each(|room| room.forget_silent_subscribers(grace));
     }
 }

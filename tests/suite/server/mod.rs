@@ -100,6 +100,7 @@ mod statements;
 mod stopping;
 mod storage_outage;
 mod stuck;
+mod subscribers;
 mod suggestion_batches;
 mod suggestion_kills;
 mod suggestions;

@@ -21,7 +21,7 @@
 pub(super) mod reset_tests;
 pub(super) mod set_aside;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,9 +32,10 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::DocumentId;
 use crate::outbox::event::{NOT_SAVED, Problem};
 use crate::pubsub::Pubsub;
-use crate::pubsub::{Message, Topic};
+use crate::pubsub::Topic;
 use crate::rooms::persister::set_aside::{Aside, Why};
 use crate::rooms::room::persist_queue::{PersistJob, StorageHealth, problem_of};
+use crate::rooms::room::replication::StoredUpdates;
 use crate::rooms::room::{ResetCause, Room};
 use crate::sessions::session::Session;
 use crate::storage::Storage;
@@ -258,12 +259,19 @@ impl Writer {
 
     async fn complete(&mut self, group: Group, outcomes: Vec<Appended>) {
         let mut busy = Group::default();
+        let mut published = HashMap::<DocumentId, StoredUpdates>::new();
         for ((append, source), outcome) in group.updates().zip(outcomes) {
             let UpdateSource { room, session } = &source;
             let cause = match outcome {
                 Appended::Stored { seq } => {
-                    room.stored(seq, append.update.len());
-                    self.publish(append, seq).await;
+                    if room.stored(seq, append.update.len()) {
+                        let fence = append.guard.as_ref().map_or(Fence::ZERO, |guard| guard.fence);
+                        published.entry(append.document).or_default().push(
+                            seq,
+                            fence,
+                            append.update,
+                        );
+                    }
                     continue;
                 }
                 Appended::Busy => {
@@ -284,14 +292,12 @@ impl Writer {
             room.request_reset(cause);
         }
         self.aside.put(busy, Why::Locked);
-    }
-
-    async fn publish(&self, append: Append, seq: i64) {
-        let fence = append.guard.as_ref().map_or(Fence::ZERO, |guard| guard.fence);
-        let message = Message::Update { seq, fence, update: append.update };
-        if let Err(error) = self.pubsub.publish(Topic::Room(append.document), &message).await {
-            // Other servers detect a gap and read the database.
-            tracing::debug!(%error, "a stored update was not published");
+        for (document, stored) in published {
+            let message = stored.into_message();
+            if let Err(error) = self.pubsub.publish(Topic::Room(document), &message).await {
+                // Other servers detect a gap and read the database.
+                tracing::debug!(%error, "a stored update was not published");
+            }
         }
     }
 }

@@ -138,7 +138,7 @@ async fn g7_a_room_that_missed_a_set_back_merges_no_row_that_it_lacks() {
         if merges {
             let (pubsub, tasks) = (Pubsub::alone(NodeId::generate()), TaskTracker::new());
             let (storage, limits) = (stored.storage.clone(), RoomLimits::default());
-            let rooms = Rooms::new(storage, pubsub, persister, missed().0, limits, tasks);
+            let rooms = Rooms::new(storage, pubsub, persister, missed().0, limits, TIMEOUT, tasks);
             rooms.maintain(&room, Trigger::Leaving).await;
         } else {
             room.catch_up(&stored.storage).await;

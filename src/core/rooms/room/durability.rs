@@ -8,8 +8,10 @@ use crate::outbox::event::{Event, MEMORY_FULL, Problem, STORE_BUDGET_SPENT, UNSA
 use crate::rooms::room::{Room, State};
 
 impl Room {
-    /// The persister committed an update of `bytes` under `seq` (P1).
-    pub fn stored(&self, seq: i64, bytes: usize) {
+    /// The persister committed an update of `bytes` under `seq` (P1). Returns whether it is to be published:
+    /// later servers read it from the log (M5).
+    #[must_use]
+    pub fn stored(&self, seq: i64, bytes: usize) -> bool {
         let mut state = self.lock();
         state.stored_upto = state.stored_upto.max(seq);
         if seq == state.seq + 1 {
@@ -24,6 +26,7 @@ impl Room {
         self.look_at_saved(&mut state, 1);
         self.look_at_refused(&mut state);
         self.stored.notify_waiters();
+        !state.subscribers.is_empty()
     }
 
     /// Whether the writer sends faster than the database stores. Its socket then pauses, and the client

@@ -45,7 +45,8 @@ impl Room {
             session.notify(&state.size_event(&self.limits));
         }
         state.peer_joined(*seat, session.fence(), user, SeatLocation::Here);
-        self.publish_to_peers(peer_message(Step::Joined, &session.identity, session.fence()));
+        let joined = peer_message(Step::Joined, &session.identity, session.fence());
+        self.publish_to_others(&state, joined);
         state.members.push(Arc::clone(session));
         Ok(())
     }
@@ -77,7 +78,9 @@ impl Room {
             return state.occupancy.moved(seat, fence);
         }
         state.peer_left(seat, fence);
-        self.publish_to_peers(peer_message(Step::Left, &session.identity, fence));
+        if state.subscribers.were_any() {
+            self.queue_message(peer_message(Step::Left, &session.identity, fence));
+        }
     }
 
     /// The session's lease was restored: requests the edits that the room rejected meanwhile.
@@ -146,25 +149,41 @@ impl Room {
         }
     }
 
-    /// Broadcasts presence to all members but `except`, and publishes it to the other servers.
+    /// Broadcasts presence to all members but `except`, and publishes it to the other servers, if there are any.
     fn broadcast_presence(&self, state: &State, except: Option<&Session>, news: &[AwarenessEntry]) {
         if news.is_empty() {
             return;
         }
         let update = encode_awareness(news);
         let frame = protocol::awareness(&update);
+        let message = Message::Presence(update.into());
         match except {
-            Some(session) => state.send_to_others(session, &frame),
-            None => state.send_to_all(&frame),
+            Some(session) => {
+                state.send_to_others(session, &frame);
+                self.publish_to_others(state, message);
+            }
+            // Tombstones: a server that was forgotten may show their clients.
+            None => {
+                state.send_to_all(&frame);
+                if state.subscribers.were_any() {
+                    self.queue_message(message);
+                }
+            }
         }
-        self.publish_to_peers(Message::Presence(update.into()));
     }
 
-    pub(super) fn publish_event(&self, event: &Event<'_>) {
-        self.publish_to_peers(Message::Event { to: None, json: event.json() });
+    pub(super) fn publish_event(&self, state: &State, event: &Event<'_>) {
+        self.publish_to_others(state, Message::Event { to: None, json: event.json() });
     }
 
-    fn publish_to_peers(&self, message: Message) {
+    /// Queues a message for the other servers, if the room knows one.
+    fn publish_to_others(&self, state: &State, message: Message) {
+        if !state.subscribers.is_empty() {
+            self.queue_message(message);
+        }
+    }
+
+    pub(super) fn queue_message(&self, message: Message) {
         if self.outgoing.push(message).is_err() {
             tracing::debug!(document = %self.document, "the outgoing queue is full: a message is dropped");
         }

@@ -11,6 +11,8 @@
 //!   member's socket.
 //! - **M3** (G7) `document.saved` names a state vector only when the database has all of it.
 //! - **M4** `seq` is the highest database number up to which the log has no gap.
+//! - **M5** (G8) The room publishes each number that the database gave to it, or names a number from it
+//!   on to the first other server that it learns of ([`subscribers`]).
 
 pub(super) mod checkpoints;
 pub(super) mod durability;
@@ -22,9 +24,12 @@ pub mod persist_queue;
 pub mod presence;
 pub(super) mod quota;
 pub(super) mod recovery;
-pub(super) mod replication;
+pub(crate) mod replication;
 pub mod review_events;
 pub(super) mod saved;
+#[cfg(test)]
+mod subscriber_tests;
+pub(super) mod subscribers;
 
 pub use self::checkpoints::Checkpoint;
 pub use self::maintenance::{Maintenance, Snapshot, Trigger};
@@ -56,6 +61,7 @@ use crate::rooms::room::quota::Quota;
 use crate::rooms::room::review_events::Delivered;
 use crate::rooms::room::review_events::Missed;
 use crate::rooms::room::saved::Saved;
+use crate::rooms::room::subscribers::Subscribers;
 use crate::sessions::options::RoomLimits;
 use crate::sessions::session::Session;
 use crate::storage::log::Append;
@@ -111,6 +117,7 @@ pub(crate) struct State {
     /// Sessions with a broken socket for which the room has not yet published `peer.left`.
     pub(crate) leaving: usize,
     occupancy: Occupancy,
+    subscribers: Subscribers,
     pub(crate) presence: Presence,
     owners: HashMap<u64, UserId>,
     reviews: Delivered,
@@ -180,6 +187,7 @@ impl Room {
             requested: None,
             leaving: 0,
             occupancy: Occupancy::default(),
+            subscribers: Subscribers::default(),
             presence: Presence::default(),
             owners,
             reviews: Delivered::up_to(review_changes),

@@ -15,6 +15,7 @@ use crate::domain::user::User;
 use crate::outbox::event::Event;
 use crate::pubsub::Message;
 use crate::rooms::room::occupancy::{Occupant, SeatLocation};
+use crate::rooms::room::subscribers::Recorded;
 use crate::rooms::room::{Room, State};
 use crate::sessions::session::SessionIdentity;
 use crate::yjs::awareness::encode_awareness;
@@ -49,32 +50,57 @@ fn message_of(event: Step, Seat { link, role }: Seat, fence: Fence, user: &User)
 }
 
 impl Room {
-    /// Applies an event of another server if it is a join or a leave, and returns whether it is. The
-    /// members receive it if it changes the occupancy.
-    pub(super) fn apply_peer_event(&self, node: NodeId, json: &str) -> bool {
-        let Ok(PeerChange { event, role, user, link, fence }) = serde_json::from_str(json) else {
-            return false;
-        };
+    /// Applies an event of another server if it is a join or a leave, and returns which. The members
+    /// receive it if it changes the occupancy.
+    pub(super) fn apply_peer_event(&self, node: NodeId, json: &str) -> Option<Step> {
+        let PeerChange { event, role, user, link, fence } = serde_json::from_str(json).ok()?;
         let (mut state, seat) = (self.lock(), Seat::new(link, role));
         match event {
             Step::Joined => state.peer_joined(seat, fence, &user, SeatLocation::There(node)),
             Step::Left => state.peer_left(seat, fence),
         }
-        true
+        Some(event)
     }
 
-    pub(super) fn joined_messages_of_local_sessions(&self) -> Vec<Message> {
-        let state = self.lock();
-        let here = state
-            .occupancy
-            .taken()
-            .filter(|(_, _, occupant)| occupant.location == SeatLocation::Here);
-        here.map(|(seat, fence, occupant)| message_of(Step::Joined, seat, fence, &occupant.user))
-            .collect()
+    /// The server of `from` has the document open. Returns what it may have missed: all, if the room has
+    /// published nothing (M5).
+    pub(super) fn meet(&self, from: NodeId) -> Vec<Message> {
+        let mut state = self.lock();
+        match state.subscribers.record(from, Instant::now()) {
+            Recorded::First => state.introduction(Recorded::First),
+            Recorded::Before | Recorded::Further => Vec::new(),
+        }
     }
 
-    /// The seats that peers hold, as far as this room knows. A room without members returns none: no
-    /// client would receive the result.
+    /// The server of `from` opened the document. Returns what it lacks.
+    pub(super) fn greet(&self, from: NodeId) -> Vec<Message> {
+        let mut state = self.lock();
+        let recorded = state.subscribers.record(from, Instant::now());
+        state.introduction(recorded)
+    }
+
+    /// The locks show that a session of `node` holds a seat. If the room does not know that server, a
+    /// message was lost: both introduce themselves.
+    pub fn seat_is_held_at(&self, node: NodeId) {
+        let mut state = self.lock();
+        let recorded = state.subscribers.record(node, Instant::now());
+        if recorded != Recorded::Before {
+            let introduction = state.introduction(recorded);
+            [Message::Hello].into_iter().chain(introduction).for_each(|it| self.queue_message(it));
+        }
+    }
+
+    /// The comparison with the locks is complete. See [`Subscribers::forget_silent`].
+    pub fn forget_silent_subscribers(&self, silent_max: Duration) {
+        let mut state = self.lock();
+        // No seat was read for a room without members, and its edits are still to be published.
+        if !state.members.is_empty() {
+            state.subscribers.forget_silent(Instant::now(), silent_max);
+        }
+    }
+
+    /// The seats that peers hold, as far as this room knows, and after a gap those that they may hold. A
+    /// room without members returns none: no client would receive the result.
     #[must_use]
     pub fn seats_elsewhere(&self) -> Vec<Seat> {
         let state = self.lock();
@@ -85,7 +111,18 @@ impl Room {
             .occupancy
             .taken()
             .filter(|(_, _, occupant)| occupant.location != SeatLocation::Here);
-        elsewhere.map(|(seat, _, _)| seat).collect()
+        let mut seats: Vec<_> = elsewhere.map(|(seat, _, _)| seat).collect();
+        if state.subscribers.is_unsure(|node| state.occupancy.has(node)) {
+            let taken: Vec<_> = state.occupancy.taken().map(|(seat, _, _)| seat).collect();
+            let links = state.members.iter().map(|member| member.identity.seat.link);
+            let all = links.flat_map(|link| Role::ALL.map(|role| Seat::new(link, role)));
+            for seat in all.filter(|seat| !taken.contains(seat)) {
+                if !seats.contains(&seat) {
+                    seats.push(seat);
+                }
+            }
+        }
+        seats
     }
 
     /// The locks show `holder` as the grant of a seat. The room removes the peer after `missing_max`
@@ -99,11 +136,34 @@ impl Room {
 
     /// The query of the locks failed: absences seen before no longer count.
     pub fn observe_failed(&self) {
-        self.lock().occupancy.forget_absences();
+        let mut state = self.lock();
+        state.occupancy.forget_absences();
+        state.subscribers.comparison_failed(Instant::now());
     }
 }
 
 impl State {
+    /// The sessions of this server and their presence, for a server that opened the document. Before them
+    /// the last numbers, if the room did not know that server.
+    fn introduction(&self, recorded: Recorded) -> Vec<Message> {
+        let mut messages = Vec::new();
+        if recorded != Recorded::Before {
+            let (seq, change) = (self.last_number(), self.reviews.last_number());
+            messages.push(Message::Numbers { seq, change });
+        }
+        let here = self.occupancy.taken().filter(|(.., it)| it.location == SeatLocation::Here);
+        messages.extend(
+            here.map(|(seat, fence, occupant)| {
+                message_of(Step::Joined, seat, fence, &occupant.user)
+            }),
+        );
+        let local = self.presence.local();
+        if !local.is_empty() {
+            messages.push(Message::Presence(encode_awareness(&local).into()));
+        }
+        messages
+    }
+
     /// A session holds the seat now. A later grant of the same user sends no `peer.left` first.
     pub(super) fn peer_joined(
         &mut self,

@@ -97,7 +97,7 @@ impl Room {
         state.broadcast_event(&size);
         // A server that rejected no edit cannot see that the document is full.
         if before == Fullness::Full || fullness == Fullness::Full {
-            self.publish_event(&size);
+            self.publish_event(state, &size);
         }
     }
 }

@@ -9,10 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
 use crate::pubsub::Pubsub;
 use crate::pubsub::Signal;
 use crate::pubsub::{Message, Topic};
+use crate::rooms::room::peers::Step;
 use crate::rooms::room::{ResetCause, Room, State};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -23,35 +25,89 @@ use crate::yjs::protocol;
 /// Pause before the room reads the log again after a failed read.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
+/// Bytes of the updates in one message. Other servers read a longer group from the database: Redis closes
+/// a connection with too many bytes in its queue.
+const UPDATES_BYTES_MAX: usize = 1024 * 1024;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Applied {
+pub(super) enum Applied {
     Yes,
     Behind,
+}
+
+/// The effects of a message that need the task of the room.
+#[derive(Debug)]
+pub(super) struct Reaction {
+    pub(super) replies: Vec<Message>,
+    pub(super) is_behind: Applied,
+}
+
+/// The updates of one document in one transaction, in the order of their numbers. They travel as one
+/// message.
+#[derive(Debug, Default)]
+pub(crate) struct StoredUpdates {
+    fence: Fence,
+    updates: Vec<(i64, Bytes)>,
+}
+
+impl StoredUpdates {
+    pub(crate) fn push(&mut self, seq: i64, fence: Fence, update: Bytes) {
+        self.fence = fence;
+        self.updates.push((seq, update));
+    }
+
+    pub(crate) fn into_message(self) -> Message {
+        let Self { fence, mut updates } = self;
+        let last = updates.last().map_or(0, |(seq, _)| *seq);
+        // A server of an older version takes several updates for a gap, and one for what it is.
+        if updates.len() == 1
+            && let Some((seq, update)) = updates.pop()
+        {
+            return Message::Update { seq, fence, update };
+        }
+        let message = Message::Updates(updates);
+        let is_short = message.bytes() <= UPDATES_BYTES_MAX;
+        if is_short { message } else { Message::Numbers { seq: last, change: 0 } }
+    }
 }
 
 impl Room {
     /// Publishes and receives messages, sends the postponed `document.saved`, and resets the room when a
     /// cause is set, until the room is retired. Rare branches are boxed: the future lives as long as the
     /// room and would reserve their memory.
-    pub async fn follow(self: Arc<Self>, pubsub: Pubsub, storage: Storage) {
+    pub async fn follow(self: Arc<Self>, pubsub: Pubsub, storage: Storage, tick: Duration) {
         let topic = Topic::Room(self.document);
         let mut subscription = pubsub.subscribe(topic);
-        let mut saved_due = None;
+        let (mut saved_due, mut hello_due) = (None, None);
+        let mut gaps = 0_u64;
         loop {
+            let due = [saved_due, hello_due].into_iter().flatten().min();
             tokio::select! {
                 () = self.retired.cancelled() => break,
                 () = self.saved_later.notified() => saved_due = Some(self.saved_due_at()),
-                () = sleep_until(saved_due.unwrap_or_else(Instant::now)), if saved_due.is_some() => {
-                    saved_due = None;
-                    self.broadcast_saved();
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    let now = Instant::now();
+                    if saved_due.take_if(|due| *due <= now).is_some() {
+                        self.broadcast_saved();
+                    }
+                    if hello_due.take_if(|due| *due <= now).is_some() {
+                        self.publish(&pubsub, &Message::Hello).await;
+                    }
                 }
                 signal = subscription.next() => match signal {
                     Signal::Message { from, message } => {
                         Box::pin(self.handle_message(from, message, &pubsub, &storage)).await;
                     }
                     Signal::Gap => {
-                        // The subscription is active now; an earlier `Hello` would lose its replies.
-                        self.publish(&pubsub, &Message::Hello).await;
+                        self.lock().subscribers.note_gap(Instant::now());
+                        // The subscription is active now; an earlier `Hello` would lose its replies. After a
+                        // restart of Redis all rooms have a gap, and the others know this one.
+                        if gaps == 0 {
+                            self.publish(&pubsub, &Message::Hello).await;
+                        } else {
+                            hello_due = hello_due.or_else(|| Some(Instant::now() + Pubsub::spread(tick)));
+                        }
+                        gaps += 1;
                         Box::pin(self.catch_up(&storage)).await;
                     }
                 },
@@ -64,13 +120,20 @@ impl Room {
         while let Some(message) = self.outgoing.try_pop() {
             self.publish(&pubsub, &message).await;
         }
+        if self.lock().subscribers.were_any() {
+            pubsub.leave(subscription, topic, &Message::Goodbye);
+        }
     }
 
-    /// Applies an update that the database has under `seq`, and broadcasts it to the members.
-    pub fn take_stored(&self, seq: i64, update: &Bytes) {
+    /// Applies an update that the database has under `seq`, and broadcasts it to the members. Returns
+    /// whether the caller is to publish it: later servers read it from the log (M5).
+    pub fn take_stored(&self, seq: i64, update: &Bytes) -> bool {
         if self.try_take(seq, update) == Applied::Behind {
             self.behind.notify_one();
         }
+        let mut state = self.lock();
+        state.stored_upto = state.stored_upto.max(seq);
+        !state.subscribers.is_empty()
     }
 
     async fn handle_message(
@@ -80,25 +143,45 @@ impl Room {
         pubsub: &Pubsub,
         storage: &Storage,
     ) {
+        let Reaction { replies, is_behind } = self.react(from, message);
+        for message in replies {
+            self.publish(pubsub, &message).await;
+        }
+        if is_behind == Applied::Behind {
+            self.catch_up(storage).await;
+        }
+    }
+
+    pub(super) fn react(self: &Arc<Self>, from: NodeId, message: Message) -> Reaction {
+        let (mut replies, mut is_behind) = (Vec::new(), Applied::Yes);
         match message {
-            Message::Update { seq, update, fence: _ } => {
-                if self.try_take(seq, &update) == Applied::Behind {
-                    self.catch_up(storage).await;
+            Message::Update { seq, update, fence: _ } => is_behind = self.try_take(seq, &update),
+            Message::Updates(updates) => {
+                let mut all = updates.iter().map(|(seq, update)| self.try_take(*seq, update));
+                is_behind = all.find(|it| *it == Applied::Behind).unwrap_or(is_behind);
+            }
+            Message::Numbers { seq, change } => {
+                replies = self.meet(from);
+                self.review_change_named(change);
+                if self.seq() < seq {
+                    is_behind = Applied::Behind;
                 }
             }
-            Message::Presence(update) => self.merge_presence(from, &update),
-            Message::Event { to, json } => {
-                if !self.apply_peer_event(from, &json) {
-                    self.broadcast_json(to, &json);
-                }
+            Message::Presence(update) => {
+                replies = self.meet(from);
+                self.merge_presence(from, &update);
             }
-            Message::Review { change, json } => self.take_review_event(change, &json),
+            Message::Event { to, json } => match self.apply_peer_event(from, &json) {
+                Some(Step::Joined) => replies = self.meet(from),
+                Some(Step::Left) => {}
+                None => self.broadcast_json(to, &json),
+            },
+            Message::Review { change, json } => {
+                let _is_published_by_its_sender = self.take_review_event(change, &json);
+            }
             Message::Worked(role) => self.worked(role),
-            Message::Hello => {
-                for message in self.introduction() {
-                    self.publish(pubsub, &message).await;
-                }
-            }
+            Message::Hello => replies = self.greet(from),
+            Message::Goodbye => self.lock().subscribers.remove(from),
             Message::Revoked(_)
             | Message::Deleted { .. }
             | Message::Evicted(_)
@@ -108,6 +191,7 @@ impl Room {
                 tracing::debug!("a room received a message for a server");
             }
         }
+        Reaction { replies, is_behind }
     }
 
     /// Reads from the database the updates that this log lacks; retries until the read succeeds.
@@ -142,7 +226,7 @@ impl Room {
         Ok(())
     }
 
-    fn try_take(&self, seq: i64, update: &Bytes) -> Applied {
+    pub(super) fn try_take(&self, seq: i64, update: &Bytes) -> Applied {
         let mut state = self.lock();
         if state.is_damaged || state.takes_no_more() {
             return Applied::Yes;
@@ -196,16 +280,6 @@ impl Room {
         if !news.is_empty() {
             state.send_to_all(&protocol::awareness(&encode_awareness(&news)));
         }
-    }
-
-    /// The joins and the presence of this server's sessions, for a server that just opened the document.
-    fn introduction(&self) -> Vec<Message> {
-        let mut messages = self.joined_messages_of_local_sessions();
-        let local = self.lock().presence.local();
-        if !local.is_empty() {
-            messages.push(Message::Presence(encode_awareness(&local).into()));
-        }
-        messages
     }
 
     async fn publish(&self, pubsub: &Pubsub, message: &Message) {

@@ -27,6 +27,8 @@ pub(crate) fn missed() -> (Missed, MissedQueue) {
 #[derive(Debug)]
 pub(super) struct Delivered {
     upto: i64,
+    /// The highest number that the room has heard of.
+    named: i64,
     /// The database named this lower number at the last comparison.
     lower: Option<i64>,
 }
@@ -34,22 +36,34 @@ pub(super) struct Delivered {
 impl Delivered {
     /// Clients that join read the reviews up to `upto` by REST.
     pub(super) fn up_to(upto: i64) -> Self {
-        Self { upto, lower: None }
+        Self { upto, named: upto, lower: None }
+    }
+
+    pub(super) fn last_number(&self) -> i64 {
+        self.upto.max(self.named)
     }
 }
 
 impl Room {
-    /// Delivers the event of change number `change`, if it is the next one.
-    pub fn take_review_event(self: &Arc<Self>, change: i64, json: &str) {
+    /// Delivers the event of change number `change`, if it is the next one. Returns whether the caller is
+    /// to publish it: later servers read it from the database (M5).
+    pub fn take_review_event(self: &Arc<Self>, change: i64, json: &str) -> bool {
         let mut state = self.lock();
-        if change <= state.reviews.upto {
-            return;
+        state.reviews.named = state.reviews.named.max(change);
+        if change == state.reviews.upto + 1 {
+            state.reviews.upto = change;
+            state.broadcast_json(json);
+        } else if state.reviews.upto < change {
+            self.read_missed_reviews();
         }
-        if change != state.reviews.upto + 1 {
-            return self.read_missed_reviews();
+        !state.subscribers.is_empty()
+    }
+
+    /// The room of another server has heard of change number `change`.
+    pub(super) fn review_change_named(self: &Arc<Self>, change: i64) {
+        if self.lock().reviews.upto < change {
+            self.read_missed_reviews();
         }
-        state.reviews.upto = change;
-        state.broadcast_json(json);
     }
 
     #[must_use]

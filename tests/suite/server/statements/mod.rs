@@ -10,6 +10,7 @@ mod exports;
 mod offers;
 mod people;
 mod reviews;
+mod servers;
 mod webhooks;
 
 use std::collections::HashMap;
@@ -182,9 +183,9 @@ impl Counted {
     /// The failure names the first cost that differs in its first line, which is the one that a report shows.
     fn cost(&self, wanted: &[Cost]) {
         for (found, wanted) in self.costs.iter().zip(wanted) {
-            assert!(found == wanted, "{found:?} instead of {wanted:?}");
+            assert!(found == wanted, "{found:?} instead of {wanted:?}, of {:?}", self.costs);
         }
-        assert_eq!(self.costs.len(), wanted.len());
+        assert_eq!(self.costs.len(), wanted.len(), "{:?}", self.costs);
     }
 
     /// Measures a request of the user whom `begin` names.
