@@ -15,6 +15,7 @@ use crate::exports::rendering::PdfFonts;
 use crate::http::routes::Routes;
 use crate::locks::Locks;
 use crate::offers::{self, Offers};
+use crate::oidc::{self, Oidc};
 use crate::outgoing::Outgoing;
 use crate::partners::{self, Partners};
 use crate::periodic::{self, Jobs, Work};
@@ -37,6 +38,7 @@ pub(super) struct Core<'a> {
     pub(super) tasks: &'a TaskTracker,
     pub(super) seats: &'a SeatService,
     pub(super) invites: &'a Invites,
+    pub(super) oidc: Option<&'a Oidc>,
 }
 
 pub(super) struct Features {
@@ -52,6 +54,7 @@ pub(crate) fn routes() -> Routes {
         .merge(admin::http::routes())
         .merge(exports::http::routes())
         .merge(offers::http::routes())
+        .merge(oidc::http::routes())
         .merge(partners::http::routes())
         .merge(periodic::http::routes())
         .merge(push::http::routes())
@@ -64,7 +67,7 @@ pub(crate) fn routes() -> Routes {
 impl Features {
     /// Prepares the features. From here on the transaction of an event writes its webhooks.
     pub(super) fn prepare(core: &Core<'_>) -> Result<Self, SecretError> {
-        let Core { settings, node, storage, locks, pubsub, tasks, seats, invites } = *core;
+        let Core { settings, node, storage, locks, pubsub, tasks, seats, invites, oidc } = *core;
         let notify = push_of(settings, storage)?;
         let (terms, limits) = (settings.jobs.terms(), &settings.limits);
         let reminders = Reminders::new(storage.clone(), locks.clone(), notify.clone(), terms);
@@ -87,6 +90,7 @@ impl Features {
             .with(exports.clone())
             .with(jobs.clone())
             .with(notify.clone())
+            .with(oidc.cloned())
             .with(Offers::new(storage.clone(), locks.clone()))
             .with(partners)
             .with(reminders)

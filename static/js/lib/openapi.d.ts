@@ -25,6 +25,15 @@ export interface paths {
     get: operations["me"];
     patch: operations["changeMe"];
   };
+  "/api/auth/oidc/start": {
+    get: operations["startSignIn"];
+  };
+  "/api/auth/oidc/callback": {
+    get: operations["completeSignIn"];
+  };
+  "/api/auth/oidc/sign-out": {
+    get: operations["endProviderSession"];
+  };
   "/api/auth/transfer": {
     post: operations["enterByCode"];
   };
@@ -264,7 +273,7 @@ export interface components {
     Id: string;
     Role: "writer" | "reviewer";
     Problem: {
-      type: "/problems/already-claimed" | "/problems/already-partners" | "/problems/already-undone" | "/problems/already-writer" | "/problems/anchor-mismatch" | "/problems/anchor-moved" | "/problems/bearer-required" | "/problems/claim-accepted" | "/problems/claim-limit" | "/problems/document-damaged" | "/problems/document-reset" | "/problems/document-too-large" | "/problems/export-too-large" | "/problems/external-id-taken" | "/problems/foreign-origin" | "/problems/format-not-available" | "/problems/guest-limit" | "/problems/guest-session" | "/problems/guests-off" | "/problems/handle-taken" | "/problems/import-format" | "/problems/import-too-large" | "/problems/import-unreadable" | "/problems/internal" | "/problems/in-bin" | "/problems/invalid" | "/problems/invalid-handle" | "/problems/invalid-reminders" | "/problems/invalid-subscription" | "/problems/lock-wait-timeout" | "/problems/malformed" | "/problems/method-not-allowed" | "/problems/moved" | "/problems/name-from-host" | "/problems/no-guest-requests" | "/problems/no-reviewer" | "/problems/not-a-guest" | "/problems/not-a-partner" | "/problems/not-admin" | "/problems/not-author" | "/problems/not-for-servers" | "/problems/not-found" | "/problems/not-in-this-state" | "/problems/not-ready" | "/problems/not-saved" | "/problems/not-the-owner" | "/problems/not-the-receiver" | "/problems/not-the-sender" | "/problems/not-the-writer" | "/problems/offer-closed" | "/problems/own-offer" | "/problems/own-self" | "/problems/push-off" | "/problems/quota-spent" | "/problems/request-already-received" | "/problems/request-already-sent" | "/problems/request-limit" | "/problems/request-not-pending" | "/problems/reviewer-exists" | "/problems/room-full" | "/problems/scope-missing" | "/problems/seat-held" | "/problems/seat-not-held" | "/problems/section-not-found" | "/problems/server-token-required" | "/problems/sold-out" | "/problems/storage-full" | "/problems/text-changing" | "/problems/text-too-costly" | "/problems/too-large" | "/problems/too-many" | "/problems/too-many-requests" | "/problems/transfer-code-invalid" | "/problems/unauthenticated" | "/problems/unavailable" | "/problems/undo-conflict" | "/problems/undo-expired" | "/problems/unknown-format" | "/problems/unknown-user" | "/problems/unsaved-full" | "/problems/unsupported-media-type" | "/problems/version-mismatch" | "/problems/wrong-host" | "/problems/wrong-invite";
+      type: "/problems/already-claimed" | "/problems/already-partners" | "/problems/already-undone" | "/problems/already-writer" | "/problems/anchor-mismatch" | "/problems/anchor-moved" | "/problems/bearer-required" | "/problems/claim-accepted" | "/problems/claim-limit" | "/problems/document-damaged" | "/problems/document-reset" | "/problems/document-too-large" | "/problems/export-too-large" | "/problems/external-id-taken" | "/problems/foreign-origin" | "/problems/format-not-available" | "/problems/guest-limit" | "/problems/guest-session" | "/problems/guests-off" | "/problems/handle-taken" | "/problems/import-format" | "/problems/import-too-large" | "/problems/import-unreadable" | "/problems/in-bin" | "/problems/internal" | "/problems/invalid" | "/problems/invalid-handle" | "/problems/invalid-reminders" | "/problems/invalid-subscription" | "/problems/lock-wait-timeout" | "/problems/malformed" | "/problems/method-not-allowed" | "/problems/moved" | "/problems/name-from-host" | "/problems/no-guest-requests" | "/problems/no-reviewer" | "/problems/not-a-guest" | "/problems/not-a-partner" | "/problems/not-admin" | "/problems/not-author" | "/problems/not-for-servers" | "/problems/not-found" | "/problems/not-in-this-state" | "/problems/not-ready" | "/problems/not-saved" | "/problems/not-the-owner" | "/problems/not-the-receiver" | "/problems/not-the-sender" | "/problems/not-the-writer" | "/problems/offer-closed" | "/problems/own-offer" | "/problems/own-self" | "/problems/push-off" | "/problems/quota-spent" | "/problems/request-already-received" | "/problems/request-already-sent" | "/problems/request-limit" | "/problems/request-not-pending" | "/problems/reviewer-exists" | "/problems/room-full" | "/problems/scope-missing" | "/problems/seat-held" | "/problems/seat-not-held" | "/problems/section-not-found" | "/problems/server-token-required" | "/problems/sold-out" | "/problems/storage-full" | "/problems/text-changing" | "/problems/text-too-costly" | "/problems/too-large" | "/problems/too-many" | "/problems/too-many-requests" | "/problems/transfer-code-invalid" | "/problems/unauthenticated" | "/problems/unavailable" | "/problems/undo-conflict" | "/problems/undo-expired" | "/problems/unknown-format" | "/problems/unknown-user" | "/problems/unsaved-full" | "/problems/unsupported-media-type" | "/problems/version-mismatch" | "/problems/wrong-host" | "/problems/wrong-invite";
       title: string;
       status: number;
       detail?: string;
@@ -360,6 +369,7 @@ export interface components {
     Entry: {
       guests: boolean;
       sign_in_url: string | null;
+      sign_out_url: string | null;
       user: components["schemas"]["Me"] | null;
       expires_at: string | null;
     };
@@ -1115,6 +1125,28 @@ export interface operations {
         };
       };
     };
+  };
+  startSignIn: {
+    parameters: {
+      query?: {
+        return?: string;
+      };
+    };
+    responses: never;
+  };
+  completeSignIn: {
+    parameters: {
+      query?: {
+        state?: string;
+        code?: string;
+        error?: string;
+        iss?: string;
+      };
+    };
+    responses: never;
+  };
+  endProviderSession: {
+    responses: never;
   };
   enterByCode: {
     requestBody: {
