@@ -27,6 +27,7 @@ const OPENAPI_COMMON: &str = "src/http/openapi/common.json";
 /// The paths of each subject with the schemas that it alone uses, in the order of the document.
 const OPENAPI_SUBJECTS: &[&str] = &[
     "src/http/openapi/auth.json",
+    "src/oidc/openapi.json",
     "src/transfer/openapi.json",
     "src/persons/openapi.json",
     "src/reminders/openapi.json",

@@ -20,6 +20,7 @@ pub mod config;
 pub mod exports;
 pub mod http;
 pub mod offers;
+pub mod oidc;
 pub mod outgoing;
 pub mod partners;
 pub mod periodic;

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use chrono::Utc;
 use futures_util::future::BoxFuture;
 
-use crate::app::host_keys::KeySource;
+use crate::app::host_keys::{KeySource, oidc_of};
+use crate::app::names::origins;
 use crate::app::secrets::{self, SecretFile};
 use crate::app::{open_files, readiness};
 use crate::config::Settings;
@@ -54,6 +55,17 @@ pub fn examine(settings: &Settings) -> BoxFuture<'_, (String, usize)> {
         if let Some(source) = KeySource::of(&settings.auth) {
             let read = source.read().await.map(|keys| format!("keys of the provider: {keys}"));
             checks.push(("auth.jwks_url", read));
+        }
+        match oidc_of(&settings.auth, &origins(&settings.server, settings.server.listen)) {
+            Ok(None) => {}
+            Ok(Some(oidc)) => {
+                let uri = oidc.redirect_uri().to_owned();
+                let found = |keys| {
+                    format!("keys of the provider: {keys}; its redirect URI for Galley is {uri}")
+                };
+                checks.push(("auth.oidc", oidc.read().await.map(found)));
+            }
+            Err(error) => checks.push(("auth.oidc", Err(error.to_string()))),
         }
         if let (Some(origin), Ok(Some(_))) = (&settings.server.public_url, &secret) {
             let passed = match secrets::tokens(&settings.auth) {

@@ -18,6 +18,7 @@ use crate::http::auth::tokens::Tokens;
 use crate::http::routes::Routes;
 use crate::locks::Locks;
 use crate::offers::{self, Offers};
+use crate::oidc::{self, Oidc};
 use crate::outgoing::Outgoing;
 use crate::partners::{self, Partners};
 use crate::periodic::{self, Jobs, Work};
@@ -42,6 +43,7 @@ pub(super) struct Core<'a> {
     pub(super) seats: &'a SeatService,
     pub(super) invites: &'a Invites,
     pub(super) tokens: &'a Tokens,
+    pub(super) oidc: Option<&'a Oidc>,
 }
 
 pub(super) struct Features {
@@ -58,6 +60,7 @@ pub(crate) fn routes() -> Routes {
         .merge(admin::http::routes())
         .merge(exports::http::routes())
         .merge(offers::http::routes())
+        .merge(oidc::http::routes())
         .merge(partners::http::routes())
         .merge(periodic::http::routes())
         .merge(persons::http::routes())
@@ -71,7 +74,8 @@ pub(crate) fn routes() -> Routes {
 impl Features {
     /// Prepares the features. From here on the transaction of an event writes its webhooks.
     pub(super) fn prepare(core: &Core<'_>) -> Result<Self, SecretError> {
-        let Core { settings, node, storage, locks, pubsub, tasks, seats, invites, tokens } = *core;
+        let Core { settings, node, storage, locks, pubsub, tasks, seats, invites, tokens, oidc } =
+            *core;
         let notify = push_of(settings, storage)?;
         let persons = Persons::new(storage.clone(), seats.clone(), invites.clone(), tokens.clone());
         let (terms, limits) = (settings.jobs.terms(), &settings.limits);
@@ -96,6 +100,7 @@ impl Features {
             .with(exports.clone())
             .with(jobs.clone())
             .with(notify.clone())
+            .with(oidc.cloned())
             .with(Offers::new(storage.clone(), locks.clone()))
             .with(partners)
             .with(persons.clone())

@@ -43,7 +43,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::accounts::Accounts;
 use crate::app::features::{Core, Features};
-use crate::app::host_keys::KeySource;
+use crate::app::host_keys::Providers;
 use crate::app::names::{hosts, origins, server_name};
 use crate::app::secrets::{SecretError, Secrets};
 use crate::app::shutdown::Stopping;
@@ -124,7 +124,7 @@ pub struct App {
     metrics: Option<Metrics>,
     signals: Signals,
     tasks: TaskTracker,
-    keys: Option<KeySource>,
+    providers: Providers,
 }
 
 impl App {
@@ -164,15 +164,14 @@ impl App {
         let address = listener.local_addr().map_err(cannot)?;
         let (seats, reviews) = start_seats(&settings, &storage, &locks, &pubsub, &tasks);
         let origins = origins(&settings.server, address);
-        let keys = KeySource::start(&settings.auth).await;
-        let of_provider = keys.as_ref().map(KeySource::keys);
-        let tokens = tokens.with_provider(of_provider.clone());
+        let providers = Providers::start(&settings.auth, &origins).await?;
         let accounts = Accounts::new(storage.clone(), *settings.audit.retention);
         let revocations = Revocations::default();
         // Before the first request: a revoked token works on no server that starts.
         revocations.read(&accounts).await?;
-        let tokens = tokens.with_revocations(revocations);
-        let readiness = readiness::start(&storage, &locks, &seats, of_provider, &tasks).await;
+        let tokens = tokens.with_provider(providers.keys()).with_revocations(revocations);
+        let readiness = readiness::start(&storage, &locks, &seats, providers.key_sets(), &tasks);
+        let readiness = readiness.await;
         let scrape = metrics.clone().map_or_else(MetricsHandle::off, |metrics| {
             MetricsHandle::new(move || metrics.render())
         });
@@ -186,6 +185,7 @@ impl App {
             seats: &seats,
             invites: &invites,
             tokens: &tokens,
+            oidc: providers.oidc.as_ref(),
         })?;
         let entry = Entry { tokens, accounts, admin_token, origins, invites };
         let state = state(&settings, &storage, seats, reviews, entry, readiness, scrape);
@@ -205,7 +205,7 @@ impl App {
             metrics,
             signals,
             tasks,
-            keys,
+            providers,
         })
     }
 
@@ -241,7 +241,8 @@ impl App {
 
     #[expect(clippy::disallowed_methods, reason = "one for each row of the table")]
     async fn serve_and_stop(self) -> Result<(), AppError> {
-        let Self { settings, state, features, listener, storage, locks, tasks, keys, .. } = self;
+        let Self { settings, state, features, listener, storage, locks, tasks, providers, .. } =
+            self;
         let (metrics, mut signals) = (self.metrics, self.signals);
         // After the ready line, so that a warning does not hide the address.
         if let Err(fault) = open_files::raise_bound(*settings.limits.connections) {
@@ -256,11 +257,7 @@ impl App {
         });
         let body_bytes = as_size(*settings.limits.body_bytes);
         let service = HttpService::new(state, features.routes.clone(), body_bytes);
-        let keys = keys.map(|keys| {
-            let reading = stop.clone().run_until_cancelled_owned(keys.run());
-            ("keys", reading.map(drop).boxed())
-        });
-        let work = work.chain(features.until(&stop)).chain(keys);
+        let work = work.chain(features.until(&stop)).chain(providers.work(&stop));
         let work = work.map(|(name, work)| tasks.spawn(work).map(move |_ended| name));
         let mut work: FuturesUnordered<_> = work.collect();
         let connections = ConnectionLimits {
@@ -432,6 +429,7 @@ fn state(
         access: Access::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
             .under_https(origins.own().is_secure())
             .with_sign_in(settings.auth.sign_in_url.as_deref())
+            .with_oidc(settings.auth.oidc.as_ref().map(|_| origins.page()))
             .with_session(*settings.auth.session),
         limiter: Limiter::new(requests, joins, guests),
         budget: ByteBudget::new(buffered),

@@ -1,4 +1,4 @@
-//! The probes of `/readyz`: the database, the locks, and the keys of the provider.
+//! The probes of `/readyz`: the database, the locks, and the keys of the providers.
 
 use futures_util::future::ready;
 use tokio_util::task::TaskTracker;
@@ -34,7 +34,7 @@ pub(super) async fn start(
     storage: &Storage,
     locks: &Locks,
     seats: &SeatService,
-    keys: Option<HostKeys>,
+    key_sets: impl Iterator<Item = (&'static str, HostKeys)>,
     tasks: &TaskTracker,
 ) -> Readiness {
     let (storage, locks, seats) = (storage.clone(), locks.clone(), seats.clone());
@@ -63,9 +63,9 @@ pub(super) async fn start(
         })
         .degrading(),
     ];
-    probes.extend(keys.map(|keys| {
+    probes.extend(key_sets.map(|(name, keys)| {
         // The last set stays in force, so its failure is a warning.
-        Probe::new("keys", move || ready(Ok(keys.warning().into_iter().collect())))
+        Probe::new(name, move || ready(Ok(keys.warning().into_iter().collect())))
     }));
     Readiness::start(probes, tasks.clone()).await
 }

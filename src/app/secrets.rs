@@ -34,7 +34,7 @@ pub enum SecretError {
         path.display()
     )]
     Io { setting: &'static str, path: PathBuf, uid: u32, source: io::Error },
-    #[error("{setting}: {} is missing or empty: a file holds the password", path.display())]
+    #[error("{setting}: {} is missing or empty: a file holds the password or secret", path.display())]
     NoPassword { setting: &'static str, path: PathBuf },
     #[error(
         "{0}: a secret has at least {BYTES_MIN} bytes; make another, or delete it to have one made"
@@ -122,11 +122,16 @@ pub fn with_passwords(mut settings: Settings) -> Result<Settings, SecretError> {
         ("locks.password_file", &mut locks.url, locks.password_file.take()),
     ] {
         let Some(path) = path else { continue };
-        let password = read(SecretFile(setting, &path))?.filter(|password| !password.is_empty());
-        let password = password.ok_or(SecretError::NoPassword { setting, path })?;
-        *url = add_password(url, &password);
+        *url = add_password(url, given(setting, &path)?.expose_secret());
     }
     Ok(settings)
+}
+
+/// The secret in a file that an operator has put there.
+pub(super) fn given(setting: &'static str, path: &Path) -> Result<SecretString, SecretError> {
+    let secret = read(SecretFile(setting, path))?.filter(|secret| !secret.is_empty());
+    let missing = || SecretError::NoPassword { setting, path: path.to_owned() };
+    Ok(secret.ok_or_else(missing)?.into())
 }
 
 /// A new secret, and a new push key with its public key.

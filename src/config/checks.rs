@@ -27,6 +27,19 @@ pub(super) fn check(all: &Settings, faults: &mut FoundFaults) {
     texts(all, faults);
     relations(all, faults);
     provider(&all.auth, faults);
+    if let Some(oidc) = &all.auth.oidc {
+        oidc.check(faults);
+        faults.unless(
+            all.auth.sign_in_url.is_none(),
+            &["auth.sign_in_url", "auth.oidc"],
+            "must be left out with auth.oidc, whose sign-in the page uses",
+        );
+        faults.unless(
+            all.auth.issuer.as_ref().is_none_or(|issuer| *issuer == oidc.issuer),
+            &["auth.oidc.issuer", "auth.issuer"],
+            "must be auth.issuer, where both are set: one `sub` of two providers would be one user",
+        );
+    }
     token_secrets(&all.auth, faults);
     all.push.check(faults);
     all.notify.check(faults);

@@ -27,6 +27,7 @@ use crate::domain::lease::LeaseTerms;
 use crate::exports::settings::ExportSettings;
 use crate::http::host::Proxies;
 use crate::http::origin::Origin;
+use crate::oidc::settings::OidcSettings;
 use crate::push::settings::PushSettings;
 use crate::reminders::settings::JobSettings;
 use crate::setting::{DAY, Lasting, MINUTE, hidden, list, without_password, words};
@@ -158,6 +159,7 @@ pub struct AuthSettings {
     #[serde(deserialize_with = "list")]
     pub name_claims: Vec<String>,
     pub sign_in_url: Option<String>,
+    pub oidc: Option<OidcSettings>,
     pub session: Lasting<MINUTE, { 29 * DAY }>,
 }
 
@@ -233,6 +235,8 @@ impl Settings {
     }
 }
 
+#[cfg(test)]
+mod oidc_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

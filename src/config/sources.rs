@@ -79,8 +79,8 @@ fn merge(merged: &mut Table, source: &Table) {
             let read = match section.get(key) {
                 Some(Value::Integer(_)) => text.and_then(|it| it.parse().ok()).map(Value::Integer),
                 Some(Value::Boolean(_)) => text.and_then(|it| it.parse().ok()).map(Value::Boolean),
-                // The environment has a JSON array of objects.
-                _ if key == "webhooks" || key == "token_secrets" => {
+                // The environment has JSON.
+                _ if ["webhooks", "token_secrets", "oidc"].contains(&key.as_str()) => {
                     text.and_then(|it| serde_json::from_str(it).ok())
                 }
                 _ => None,
@@ -137,6 +137,9 @@ fn fault(key: &str, message: &str) -> String {
         }
         "auth.token_secrets" => {
             "must be [{ kid = …, file = … }]; in the environment a JSON array of such objects"
+        }
+        "auth.oidc" => {
+            "must be { issuer = …, client_id = … }; in the environment a JSON object of these"
         }
         "notify.webhooks" => {
             "must be [[notify.webhooks]] with url, secret and events; in the environment a JSON array \

@@ -428,7 +428,7 @@ fn the_examples_and_the_manual_agree_with_the_program() {
     let settings = from_file(production).expect("valid");
     assert!(settings.auth.sign_in_url.is_some() && production.contains("\n[admin]\n"));
     // The manual contains every key without a default too, commented out.
-    for key in ["public_url", "sign_in_url", "jwks_url", "token_secrets", "token"] {
+    for key in ["public_url", "sign_in_url", "oidc", "jwks_url", "token_secrets", "token"] {
         assert!(DEFAULTS.contains(&format!("\n# {key} = ")), "{key}");
     }
 }

@@ -7,11 +7,14 @@ use std::time::Duration;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Digest, SHA256, digest};
 
+use crate::http::origin::Origin;
+
 #[derive(Clone)]
 pub struct Access {
     takes_guests: bool,
     is_secure: bool,
     sign_in_url: Option<Arc<str>>,
+    sign_out_url: Option<Arc<str>>,
     session: Duration,
     admin_token_hash: Digest,
 }
@@ -25,6 +28,7 @@ impl Access {
             takes_guests,
             is_secure: false,
             sign_in_url: None,
+            sign_out_url: None,
             session: Duration::ZERO,
             admin_token_hash,
         }
@@ -38,6 +42,17 @@ impl Access {
     #[must_use]
     pub fn with_sign_in(self, url: Option<&str>) -> Self {
         Self { sign_in_url: url.map(Arc::from), ..self }
+    }
+
+    /// With the sign-in of `auth.oidc` under the origin of Galley's page.
+    #[must_use]
+    pub fn with_oidc(self, page: Option<&Origin>) -> Self {
+        let Some(page) = page else { return self };
+        Self {
+            sign_in_url: Some(format!("{page}/api/auth/oidc/start?return={{return}}").into()),
+            sign_out_url: Some(format!("{page}/api/auth/oidc/sign-out").into()),
+            ..self
+        }
     }
 
     #[must_use]
@@ -61,6 +76,12 @@ impl Access {
     #[must_use]
     pub fn sign_in_url(&self) -> Option<&str> {
         self.sign_in_url.as_deref()
+    }
+
+    /// The page that ends the provider's session, after that of this server.
+    #[must_use]
+    pub fn sign_out_url(&self) -> Option<&str> {
+        self.sign_out_url.as_deref()
     }
 
     #[must_use]

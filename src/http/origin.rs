@@ -15,6 +15,9 @@ use axum::http::header::ORIGIN;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+/// Longest path to which a user returns. It stands in a cookie meanwhile.
+const PATH_BYTES_MAX: usize = 512;
+
 /// Scheme, host and port, in lower case, without the scheme's default port.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String")]
@@ -181,6 +184,18 @@ impl Origins {
     pub fn all(&self) -> impl Iterator<Item = &Origin> {
         let others = self.aliases.iter().filter(|alias| **alias != self.own);
         std::iter::once(&self.own).chain(others)
+    }
+
+    /// The path of an address of the server's own pages, for a redirect behind [`Self::page`]. None for any other
+    /// text, also for one that a browser could read as another host.
+    #[must_use]
+    pub fn own_path(&self, text: &str) -> Option<String> {
+        let of_ours = self.all().find_map(|origin| text.strip_prefix(&origin.0));
+        let path = of_ours.unwrap_or(text);
+        let rest = path.strip_prefix('/')?;
+        let is_path =
+            !rest.starts_with('/') && path.bytes().all(|it| it.is_ascii_graphic() && it != b'\\');
+        (is_path && path.len() <= PATH_BYTES_MAX).then(|| path.to_owned())
     }
 
     #[must_use]

@@ -1,4 +1,4 @@
-//! Security events in the log: rejected tokens, origins and rights, guests, sign-outs. And the ends of
+//! Security events in the log: rejected tokens, origins and rights, guests, sign-ins, sign-outs. And the ends of
 //! sessions and of claims, by which an operator finds out why a user lost a seat.
 //!
 //! A line contains the cause and the peer's address, and never a token, an invite or a name. An attacker
@@ -6,6 +6,7 @@
 //! were omitted.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,6 +43,7 @@ struct Budgets {
     tokens: Budget,
     rights: Budget,
     guests: Budget,
+    sign_ins: Budget,
     sign_outs: Budget,
     transfers: Budget,
     hosts: Budget,
@@ -58,6 +60,7 @@ impl Default for SecurityLog {
             tokens: Budget::often(),
             rights: Budget::often(),
             guests: Budget::often(),
+            sign_ins: Budget::often(),
             sign_outs: Budget::often(),
             transfers: Budget::often(),
             hosts: Budget::often(),
@@ -145,6 +148,19 @@ impl SecurityLog {
     pub(crate) fn transferred(&self, user: &UserId, peer: Peer) {
         self.0.guests.write(|omitted| {
             tracing::info!(%user, peer = %peer.0, omitted, "a guest entered by a code");
+        });
+    }
+
+    pub(crate) fn signed_in(&self, user: &UserId, peer: Peer) {
+        self.0.sign_ins.write(|omitted| {
+            tracing::info!(%user, peer = %peer.0, omitted, "a user signed in at the provider");
+        });
+    }
+
+    /// Logs why a sign-in at the provider has failed: the page shows a sentence without the cause.
+    pub(crate) fn sign_in_failed(&self, cause: &impl Display, peer: Peer) {
+        self.0.sign_ins.write(|omitted| {
+            tracing::info!(%cause, peer = %peer.0, omitted, "a sign-in at the provider failed");
         });
     }
 

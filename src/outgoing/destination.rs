@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use url::{Host, Position, Url};
+use url::{Host, Position, Url, form_urlencoded};
 
 use crate::outgoing::address::is_public;
 
@@ -74,6 +74,14 @@ impl Destination {
         self.url.host_str().unwrap_or_default()
     }
 
+    /// The address with further parameters in its query, for a browser.
+    #[must_use]
+    pub fn with_query(&self, pairs: &[(&str, &str)]) -> String {
+        let mut url = self.url.clone();
+        url.query_pairs_mut().extend_pairs(pairs);
+        url.into()
+    }
+
     pub(super) fn scope(&self) -> Scope {
         self.scope
     }
@@ -106,6 +114,12 @@ impl Destination {
     pub(super) fn path(&self) -> &str {
         &self.url[Position::BeforePath..Position::AfterQuery]
     }
+}
+
+/// The body of a form (`application/x-www-form-urlencoded`), or a query.
+#[must_use]
+pub fn form(pairs: &[(&str, &str)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
 fn is_this_host(url: &Url) -> bool {

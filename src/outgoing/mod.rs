@@ -1,4 +1,4 @@
-//! Requests of the server to other programs: push services, webhooks, and the host's identity provider.
+//! Requests of the server to other programs: push services, webhooks, and identity providers.
 //!
 //! # Invariants
 //!
@@ -81,7 +81,7 @@ pub struct Reply {
     pub retry_after: Option<Duration>,
     /// The beginning of the body of a refusal, for the log. Empty for a success.
     pub explanation: String,
-    /// The body of a success of [`Outgoing::get`].
+    /// The body of a success, if the caller reads it.
     pub body: Bytes,
 }
 
@@ -137,8 +137,25 @@ impl Outgoing {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Reply, SendError> {
+        self.post_for(purpose, to, headers, body, 0).await
+    }
+
+    /// [`Self::post`], of whose success the caller reads a body of at most `bytes_max`.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped future closes the connection; the request may have arrived.
+    pub async fn post_for(
+        &self,
+        purpose: &'static str,
+        to: &Destination,
+        headers: HeaderMap,
+        body: Bytes,
+        bytes_max: usize,
+    ) -> Result<Reply, SendError> {
         let slot = self.0.slots.take(to.host()).await.map_err(|_full| SendError::Full)?;
-        let sent = self.post_unslotted(self.lookups(&slot), purpose, to, headers, body).await;
+        let request = request(Method::POST, to, headers, body)?;
+        let sent = self.send(self.lookups(&slot), purpose, to, request, bytes_max).await;
         slot.prove(sent.as_ref().is_ok_and(|reply| reply.status < 500));
         sent
     }
@@ -160,20 +177,27 @@ impl Outgoing {
         self.send(lookups, purpose, to, request, 0).await
     }
 
-    /// Reads a document of at most `bytes_max`. The caller bounds its requests, which have no slot.
+    /// Reads a document of at most `bytes_max`. The caller bounds its requests, which have no slot. Any status but a
+    /// success is a failure.
     ///
     /// # Cancel safety
     ///
     /// Cancel safe: a dropped future closes the connection.
-    pub async fn get(
+    pub async fn read(
         &self,
         purpose: &'static str,
         to: &Destination,
         bytes_max: usize,
-    ) -> Result<Reply, SendError> {
+    ) -> Result<Bytes, String> {
         let [lookups, _] = &self.0.lookups;
-        let request = request(Method::GET, to, HeaderMap::new(), Bytes::new())?;
-        self.send(lookups, purpose, to, request, bytes_max).await
+        let request = request(Method::GET, to, HeaderMap::new(), Bytes::new());
+        let request = request.map_err(|error| error.to_string())?;
+        let reply = self.send(lookups, purpose, to, request, bytes_max).await;
+        let reply = reply.map_err(|error| error.to_string())?;
+        match reply.is_success() {
+            true => Ok(reply.body),
+            false => Err(format!("status {} {}", reply.status, reply.explanation)),
+        }
     }
 
     async fn send(

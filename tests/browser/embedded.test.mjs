@@ -22,18 +22,34 @@ import { Browser, Galley, until } from "./harness.mjs"
 
 /** @typedef {import("node:net").Server} Server */
 
-/** The editor of the product: the client package on a `Y.Text`. */
+/** The editors of the product: the client package on a `Y.Text`, and with CodeMirror and tokens that it renews. */
 const EDITOR = buildSync({
   bundle: true,
   format: "iife",
   stdin: {
     resolveDir: fileURLToPath(new URL(".", import.meta.url)),
     contents: `
+      import { EditorView } from "@codemirror/view"
+      import { yCollab } from "y-codemirror.next"
       import * as Y from "yjs"
       import { WebsocketProvider } from "y-websocket"
       import { Session } from "../../static/client/galley.js"
       globalThis.openEditor = (galley, link, role, token) =>
         new Session({ galley, link, role, token: () => token, doc: new Y.Doc(), WebsocketProvider }).open()
+      globalThis.showEditor = async (galley, link) => {
+        const product = { tokens: 0, ends: [], session: null }
+        const token = async () => {
+          product.tokens += 1
+          return (await fetch("/token?user=kim-17")).text()
+        }
+        const session = new Session({ galley, link, role: "writer", token, doc: new Y.Doc(), WebsocketProvider })
+        session.on("closed", (error) => product.ends.push(error.reason))
+        session.on("state", (state) => product.tokens > 1 && product.ends.push(state))
+        await session.open()
+        const extensions = [yCollab(session.text, session.provider.awareness)]
+        new EditorView({ doc: session.text.toString(), extensions, parent: document.body })
+        globalThis.product = Object.assign(product, { session })
+      }
     `,
   },
   write: false,
@@ -68,8 +84,10 @@ before(async () => {
     socket.pipe(upstream).pipe(socket)
   }))
   desk = `https://desk.galley.localhost:${port}`
-  product = await listen(createServer(pair, ({ url }, response) => {
-    const body = url === "/editor.js" ? EDITOR : '<!doctype html><title>Product</title><script src="/editor.js"></script>'
+  product = await listen(createServer(pair, ({ url = "/" }, response) => {
+    const user = /^\/token\?user=([\w-]+)$/.exec(url)?.[1]
+    const page = '<!doctype html><title>Product</title><script src="/editor.js"></script><body></body>'
+    const body = user ? token(user, user, TOKEN_SECONDS) : url === "/editor.js" ? EDITOR : page
     response.writeHead(200, { "content-type": url === "/editor.js" ? "text/javascript" : "text/html" }).end(body)
   }))
   const origins = SITES.map((site) => `https://${site}:${product}`).join(" ")
@@ -92,16 +110,39 @@ after(async () => {
 })
 
 const SITES = ["app.galley.localhost", "product.localhost"]
+/** The life of the tokens that are renewed. */
+const TOKEN_SECONDS = 5
+/** Renewals at half of that: three, or those of a minute. */
+const RENEWALS = process.env.GALLEY_SHORT ? 3 : 24
 
-/** A token as the product signs it. @param {string} id @param {string} name */
-function token(id, name) {
+/** A token as the product signs it. @param {string} id @param {string} name @param {number} [seconds] */
+function token(id, name, seconds = 3_600) {
   const secret = readFileSync(join(galley.folder, "data/secret"), "utf8").trimEnd()
   const encode = (/** @type {unknown} */ part) => Buffer.from(JSON.stringify(part)).toString("base64url")
   const now = Math.floor(Date.now() / 1_000)
-  const claims = { iss: "galley", sub: id, name, iat: now, exp: now + 3_600, jti: randomUUID() }
+  const claims = { iss: "galley", sub: id, name, iat: now, exp: now + seconds, jti: randomUUID() }
   const signed = `${encode({ alg: "HS256", typ: "JWT" })}.${encode(claims)}`
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`
 }
+
+/** Shows a page of Galley's in a frame. @param {import("playwright-core").Page} page @param {string} address */
+async function frameOf(page, address) {
+  await page.evaluate((src) => {
+    const frame = window.document.createElement("iframe")
+    Object.assign(frame, { id: "desk", src, allow: "clipboard-write; clipboard-read", width: 1200, height: 800 })
+    window.document.body.append(frame)
+  }, address)
+  const frame = page.frameLocator("#desk")
+  await frame.locator("#saved[data-kind=saved]").waitFor()
+  return frame
+}
+
+/** Exchanges a token for Galley's cookie. @param {import("playwright-core").Page} page @param {string} token */
+const exchange = (page, token) =>
+  page.evaluate(async ([desk, token]) => {
+    const init = { method: "POST", credentials: /** @type {const} */ ("include"), headers: { authorization: `Bearer ${token}` } }
+    return (await fetch(`${desk}/api/auth/session`, init)).status
+  }, [desk, token])
 
 /** A page of the product, and a document of Kim's with a link. @param {string} site */
 async function open(site) {
@@ -117,18 +158,8 @@ async function open(site) {
 for (const site of SITES) {
   test(`the desk works in a frame of ${site}: typing, clipboard, download, and signing out`, async () => {
     const { page, kim, document, stored } = await open(site)
-    const status = await page.evaluate(async ([desk, kim]) => {
-      const init = { method: "POST", credentials: /** @type {const} */ ("include"), headers: { authorization: `Bearer ${kim}` } }
-      return (await fetch(`${desk}/api/auth/session`, init)).status
-    }, [desk, kim])
-    assert.equal(status, 204)
-    await page.evaluate((src) => {
-      const frame = window.document.createElement("iframe")
-      Object.assign(frame, { id: "desk", src, allow: "clipboard-write; clipboard-read", width: 1200, height: 800 })
-      window.document.body.append(frame)
-    }, `${desk}/d/${document.id}`)
-    const frame = page.frameLocator("#desk")
-    await frame.locator("#saved[data-kind=saved]").waitFor()
+    assert.equal(await exchange(page, kim), 204)
+    const frame = await frameOf(page, `${desk}/d/${document.id}`)
     await frame.locator(".cm-content").click()
     await page.keyboard.press("Control+End")
     await page.keyboard.type(" 그리고 more")
@@ -165,6 +196,41 @@ for (const site of SITES) {
     }, [desk, document.id, link.id, kim])
     assert.deepEqual(found, { title: "Letter", withCookie: "refused", text: "처음 own editor", reviews: 1 })
     await until(async () => (await stored()) === "처음 own editor", "the text of the editor is stored")
+    browser.assertContent()
+  })
+
+  test(`tokens of five seconds are renewed: an editor of ${site}, and the desk in its frame`, async () => {
+    const { page, link, stored } = await open(site)
+    const reviewer = await browser.newUser(galley, { ignoreHTTPSErrors: true })
+    await reviewer.page.goto(`https://${site}:${product}/`)
+    await galley.call("POST", `/api/share-links/${link.id}/join`, { invite: link.invite.token }, token("lee-42", "Lee"))
+    assert.equal(await exchange(reviewer.page, token("lee-42", "Lee", TOKEN_SECONDS)), 204)
+    const frame = await frameOf(reviewer.page, `${desk}/s/${link.id}`)
+    // @ts-expect-error -- the script of the page
+    await page.evaluate(([desk, link]) => globalThis.showEditor(desk, link), [desk, link.id])
+    const logged = galley.log.length
+    // @ts-expect-error -- the same
+    const found = () => page.evaluate(() => ({ tokens: globalThis.product.tokens, ends: globalThis.product.ends }))
+    const type = async (/** @type {string} */ text) => {
+      await page.locator(".cm-content").click()
+      await page.keyboard.press("Control+End")
+      await page.keyboard.type(text)
+      await frame.locator(".cm-content").getByText(text.trim()).waitFor()
+    }
+    await type(" before")
+    await until(async () => RENEWALS < (await found()).tokens, "the tokens are renewed", async () => JSON.stringify(await found()))
+    await type(" after")
+    await frame.locator(".cm-content").click()
+    await reviewer.page.keyboard.press("Control+End")
+    await reviewer.page.keyboard.type("!")
+    await until(async () => {
+      // @ts-expect-error -- the same
+      const reviews = await page.evaluate(() => globalThis.product.session.reviews.list())
+      return reviews.length === 1 && reviews[0].author.id === "lee-42"
+    }, "the reviewer's suggestion")
+    await until(async () => (await stored()) === "처음 before after", "the text is stored")
+    assert.deepEqual((await found()).ends, [], "the session has not noticed")
+    assert.equal(galley.log.slice(logged).includes("a session ended"), false)
     browser.assertContent()
   })
 }

@@ -5,6 +5,8 @@
 
 /** Tests of more than ten seconds in a run without `--all`, with the reason. @type {Readonly<Record<string, string>>} */
 export const SLOW = {
+  "tokens of five seconds are renewed: an editor of app.galley.localhost, and the desk in its frame": "three renewals of such tokens",
+  "tokens of five seconds are renewed: an editor of product.localhost, and the desk in its frame": "three renewals of such tokens",
   "an hour of editing with stock clients ends with the same text everywhere": "a quarter of an hour there: clients type, and a server dies",
   "3.1.0: beside a reviewer who types suggestions a client receives nothing but the text": "the reviewer types as fast as a user; beside the Rust tests",
   "at each rest of a random writer and a random reviewer, both pages and the server have one text and one acceptance": "two hundred acts of two users",

@@ -25,7 +25,7 @@ async function looks(endsAt, until = Number.POSITIVE_INFINITY) {
     requests++
     const end = endsAt(now)
     if (end === null) throw new Error("offline")
-    return { guests: true, sign_in_url: null, user: null, expires_at: new Date(end).toISOString() }
+    return { guests: true, sign_in_url: null, sign_out_url: null, user: null, expires_at: new Date(end).toISOString() }
   }
   const end = new SessionEnd(() => void reopened.push(now), read, () => now)
   await end.look()

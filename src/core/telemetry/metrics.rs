@@ -36,6 +36,7 @@ const COUNTERS: &[(&str, &str)] = &[
     ("galley_locks_clock_steps_back_total", "Steps back of the clock of Redis."),
     ("galley_exports_total", "Builds of exports, by format and outcome."),
     ("galley_push_total", "Pushes to browsers, by outcome."),
+    ("galley_sign_ins_total", "Sign-ins at the provider of auth.oidc, by outcome."),
     ("galley_jobs_total", "Ticks of jobs, by job and outcome."),
     ("galley_reminders_total", "Candidates for reminders, by kind and outcome."),
     ("galley_webhook_total", "Webhooks to the host product, by outcome of an attempt."),
@@ -63,7 +64,7 @@ const GAUGES: &[(&str, &str)] = &[
     ("galley_push_queue", "Pushes that wait for another attempt."),
     ("galley_webhook_queue", "Webhooks in the database, by state."),
     ("galley_webhook_oldest_seconds", "Age of the oldest pending webhook."),
-    ("galley_keys_failing", "1 while the key set of the host's provider cannot be read."),
+    ("galley_keys_failing", "1 while the key set of a provider cannot be read, by setting."),
     ("galley_storage_failing", "1 while edits cannot be committed, by reason."),
 ];
 
@@ -176,7 +177,9 @@ fn begin_ends_at_zero() {
 
 /// Registers the series of the database and of the key set.
 fn begin_storage_at_zero() {
-    gauge!("galley_keys_failing").set(0.0);
+    for setting in ["auth.jwks_url", "auth.oidc"] {
+        gauge!("galley_keys_failing", "setting" => setting).set(0.0);
+    }
     for state in ["idle", "in_use"] {
         gauge!("galley_database_connections", "state" => state).set(0.0);
     }

@@ -17,6 +17,10 @@ use crate::http::origin::Origins;
 
 const PLAIN: &str = "galley_token";
 const OF_THIS_HOST: &str = "__Host-galley_token";
+/// The name of a sign-in under way at a provider, before its id.
+const SIGN_IN: &str = "galley_sign_in_";
+/// Sign-ins under way in one browser: a header of cookies has a bound.
+const SIGN_INS_MAX: usize = 8;
 
 pub(crate) type SetCookies = AppendHeaders<Vec<(HeaderName, String)>>;
 
@@ -38,10 +42,15 @@ pub(crate) fn token(headers: &HeaderMap, is_secure: bool) -> Result<Option<Found
     Ok(single(headers, PLAIN)?.map(|token| Found { token, is_shared: is_secure }))
 }
 
-fn single(headers: &HeaderMap, name: &str) -> Result<Option<String>, TokenRefused> {
+/// Name and value of each cookie.
+fn all(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let cookies = lines.flat_map(|line| line.split(';').filter_map(|part| part.split_once('=')));
-    let mut named = cookies.filter(|(other, _)| other.trim() == name);
+    cookies.map(|(name, value)| (name.trim(), value))
+}
+
+fn single(headers: &HeaderMap, name: &str) -> Result<Option<String>, TokenRefused> {
+    let mut named = all(headers).filter(|(other, _)| *other == name);
     match (named.next(), named.next()) {
         (_, Some(_)) => Err(TokenRefused("two cookies of one name")),
         (first, None) => Ok(first.map(|(_, value)| value.trim().to_owned())),
@@ -57,6 +66,45 @@ pub(crate) fn of(token: &str, origins: &Origins, age: Duration) -> SetCookies {
 pub(crate) fn none(origins: &Origins) -> SetCookies {
     let names = [PLAIN].into_iter().chain(origins.own().is_secure().then_some(OF_THIS_HOST));
     AppendHeaders(names.map(|name| cookie(name, "", origins, Duration::ZERO)).collect())
+}
+
+/// The value of the cookie of a sign-in under way.
+pub(crate) fn of_sign_in(headers: &HeaderMap, id: &str, origins: &Origins) -> Option<String> {
+    single(headers, &sign_in_name(id, origins)).ok()?
+}
+
+/// A browser with too many sign-ins under way forgets the earlier ones.
+pub(crate) fn begin_sign_in(
+    headers: &HeaderMap,
+    id: &str,
+    value: &str,
+    origins: &Origins,
+    age: Duration,
+) -> SetCookies {
+    let prefix = sign_in_name("", origins);
+    let begun = all(headers).filter(|(name, _)| name.starts_with(&prefix));
+    let mut begun: Vec<_> = begun.map(|(name, _)| top(name, "", origins, Duration::ZERO)).collect();
+    if begun.len() < SIGN_INS_MAX {
+        begun.clear();
+    }
+    begun.push(top(&sign_in_name(id, origins), value, origins, age));
+    AppendHeaders(begun)
+}
+
+pub(crate) fn end_sign_in(id: &str, origins: &Origins) -> SetCookies {
+    AppendHeaders(vec![top(&sign_in_name(id, origins), "", origins, Duration::ZERO)])
+}
+
+/// Under https no page of a sibling name can plant a sign-in of its own.
+fn sign_in_name(id: &str, origins: &Origins) -> String {
+    format!("{}{SIGN_IN}{id}", if origins.own().is_secure() { "__Host-" } else { "" })
+}
+
+/// A cookie of a sign-in: no frame shows the provider, and the browser comes back by a link to the top.
+fn top(name: &str, value: &str, origins: &Origins, age: Duration) -> (HeaderName, String) {
+    let secure = if origins.own().is_secure() { "; Secure" } else { "" };
+    let age = age.as_secs();
+    (SET_COOKIE, format!("{name}={value}; HttpOnly; SameSite=Lax{secure}; Path=/; Max-Age={age}"))
 }
 
 /// Where pages of another site show Galley's in a frame, the cookie belongs to the frame under that site

@@ -30,6 +30,8 @@ struct Entry {
     guests: bool,
     /// The host application's sign-in page, with `{return}` for the page's own address.
     sign_in_url: Option<String>,
+    /// The page that ends the sign-in elsewhere, for a user who signed in there.
+    sign_out_url: Option<String>,
     user: Option<MeBody>,
     /// The end of the token, of a replaced cookie that of the new one.
     expires_at: Option<DateTime<Utc>>,
@@ -48,6 +50,7 @@ pub(crate) async fn entry(
     let mut entry = Entry {
         guests: access.takes_guests(),
         sign_in_url: access.sign_in_url().map(str::to_owned),
+        sign_out_url: None,
         user: None,
         expires_at: None,
     };
@@ -58,6 +61,9 @@ pub(crate) async fn entry(
             Err(ApiError::TokenRefused(_)) => return Ok(Json(entry).into_response()),
             presented => presented?,
         };
+    if !caller.identity.is_guest() {
+        entry.sign_out_url = access.sign_out_url().map(str::to_owned);
+    }
     (entry.user, entry.expires_at) = (Some(user), Some(expires_at));
     Ok((cookies, Json(entry)).into_response())
 }

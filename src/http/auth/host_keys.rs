@@ -1,4 +1,5 @@
-//! Tokens of the host application's identity provider, verified by the public keys that it publishes.
+//! Tokens of an identity provider, that of the host application or that of `auth.oidc`, verified by the public
+//! keys that it publishes.
 //!
 //! The key fixes the algorithm, not the token: each key of the set verifies one, and none is symmetric.
 //! Verification never waits: it uses the last set that was read whole. The server reads the set at the start,
@@ -15,7 +16,7 @@ use bytes::Bytes;
 use chrono::Utc;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
-use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode};
+use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
@@ -24,7 +25,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::domain::ids::UserId;
 use crate::domain::line::Line;
 use crate::domain::user::User;
-use crate::http::auth::identity::{Identity, KEYS_UNAVAILABLE, TokenRefused, cause, seconds};
+use crate::http::auth::identity::{
+    Identity, KEYS_UNAVAILABLE, TokenRefused, cause, demands_more, seconds,
+};
 use crate::http::auth::scopes::Scopes;
 use crate::storage::revocations::TokenSubject;
 
@@ -43,6 +46,8 @@ const SUBJECT_CHARACTERS_MAX: usize = 255;
 /// Whose tokens are accepted, and which of their claims is the name.
 #[derive(Clone, Debug)]
 pub struct Provider {
+    /// The setting that names the provider, for the log and for `/readyz`.
+    pub setting: &'static str,
     pub issuer: String,
     pub audience: String,
     pub name_claims: Vec<String>,
@@ -84,6 +89,29 @@ impl HostKeys {
     }
 
     pub(crate) fn verify(&self, token: &str, header: &Header) -> Result<Identity, TokenRefused> {
+        self.identity(&self.claims_under(header, token)?)
+    }
+
+    /// The claims of an ID token, which the provider itself has sent: its length has no other bound.
+    pub(crate) fn claims(&self, token: &str) -> Result<Map<String, Value>, TokenRefused> {
+        if demands_more(token) {
+            return Err(TokenRefused("header crit"));
+        }
+        let header = decode_header(token);
+        let header = header.map_err(|error| TokenRefused(cause(&error, token)))?;
+        self.claims_under(&header, token)
+    }
+
+    /// The user of claims that [`Self::claims`] has verified.
+    pub(crate) fn identity(&self, claims: &Map<String, Value>) -> Result<Identity, TokenRefused> {
+        self.0.provider.identity(claims)
+    }
+
+    fn claims_under(
+        &self,
+        header: &Header,
+        token: &str,
+    ) -> Result<Map<String, Value>, TokenRefused> {
         let Some(id) = &header.kid else { return Err(TokenRefused("header kid")) };
         let set = self.0.set.read().unwrap_or_else(PoisonError::into_inner).clone();
         let found = set.as_ref().and_then(|set| set.keys.iter().find(|key| key.id == *id));
@@ -93,14 +121,13 @@ impl HostKeys {
             let is_fresh = set.as_ref().is_some_and(|set| set.read_at.elapsed() < READ_PACE);
             return Err(if is_fresh { TokenRefused("header kid") } else { KEYS_UNAVAILABLE });
         };
-        let claims = decode::<Map<String, Value>>(token, key, rules);
-        let claims = claims.map_err(|error| match error.kind() {
+        let claims = decode::<Map<String, Value>>(token, key, rules).map(|found| found.claims);
+        claims.map_err(|error| match error.kind() {
             ErrorKind::MissingRequiredClaim(claim) | ErrorKind::InvalidClaimFormat(claim) => {
                 TokenRefused(claim_named(claim))
             }
             _ => TokenRefused(cause(&error, token)),
-        })?;
-        self.0.provider.identity(&claims.claims)
+        })
     }
 
     /// Replaces the set by that of `document`, and returns its number of keys. A document at fault replaces
@@ -132,12 +159,14 @@ impl HostKeys {
     pub fn take(&self, fetched: Result<impl AsRef<[u8]>, String>) -> Result<usize, String> {
         let taken = fetched.and_then(|document| self.replace(document.as_ref()));
         let fault = taken.as_ref().err().cloned();
-        metrics::gauge!("galley_keys_failing").set(if fault.is_some() { 1.0 } else { 0.0 });
+        let setting = self.0.provider.setting;
+        let failing = metrics::gauge!("galley_keys_failing", "setting" => setting);
+        failing.set(if fault.is_some() { 1.0 } else { 0.0 });
         let mut before = self.0.fault.lock().unwrap_or_else(PoisonError::into_inner);
         if *before != fault {
             match &fault {
-                Some(fault) => tracing::warn!(fault, "the key set of auth.jwks_url was not read"),
-                None => tracing::info!("the key set of auth.jwks_url is read again"),
+                Some(fault) => tracing::warn!(fault, "the key set of {setting} was not read"),
+                None => tracing::info!("the key set of {setting} is read again"),
             }
         }
         *before = fault;
@@ -155,7 +184,7 @@ impl HostKeys {
             sleep_until(read_at + READ_PACE).await;
             read_at = Instant::now();
             if let Ok(keys) = self.take(fetch().await) {
-                tracing::debug!(keys, "the key set of auth.jwks_url was read");
+                tracing::debug!(keys, "the key set of {} was read", self.0.provider.setting);
             }
         }
     }
@@ -171,8 +200,9 @@ impl HostKeys {
         };
         is_failing.then(|| {
             format!(
-                "the key set of auth.jwks_url cannot be read, and {effect}: see whether the provider responds \
-                 there; the server's log has the cause"
+                "the key set of {} cannot be read, and {effect}: see whether the provider responds \
+                 there; the server's log has the cause",
+                self.0.provider.setting
             )
         })
     }

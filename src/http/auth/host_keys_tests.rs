@@ -58,7 +58,7 @@ fn public(algorithm: Algorithm, key: &EncodingKey, members: &Value) -> Value {
 fn keys() -> HostKeys {
     let name_claims = ["name", "preferred_username"].map(str::to_owned).to_vec();
     let (issuer, audience) = (ISSUER.to_owned(), "galley".to_owned());
-    HostKeys::new(Provider { issuer, audience, name_claims })
+    HostKeys::new(Provider { setting: "auth.jwks_url", issuer, audience, name_claims })
 }
 
 /// Puts a set in force.

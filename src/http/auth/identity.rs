@@ -107,6 +107,16 @@ fn claim_at_fault(token: &str) -> &'static str {
     }
 }
 
+/// Whether the token's header lists critical extensions (`crit`, RFC 7515 §4.1.11). The server supports
+/// none and must reject such a token. A header that cannot be parsed is rejected by the library.
+pub(super) fn demands_more(token: &str) -> bool {
+    let header = token.split('.').next().unwrap_or_default();
+    let header = URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
+    // `"crit": null` is no list of names, and therefore as invalid as an unknown extension.
+    serde_json::from_slice::<Map<String, Value>>(&header)
+        .is_ok_and(|header| header.contains_key("crit"))
+}
+
 pub(super) fn seconds(timestamp: i64, claim: &'static str) -> Result<DateTime<Utc>, TokenRefused> {
     DateTime::from_timestamp(timestamp, 0).ok_or(TokenRefused(claim))
 }

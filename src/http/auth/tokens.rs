@@ -9,21 +9,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::domain::ids::{TokenId, UserId};
 use crate::domain::line::Line;
 use crate::domain::user::User;
 use crate::http::auth::deleting::Deleting;
 use crate::http::auth::host_keys::HostKeys;
-use crate::http::auth::identity::{cause, seconds, subject_of};
+use crate::http::auth::identity::{cause, demands_more, seconds, subject_of};
 use crate::http::auth::revocations::Revocations;
 use crate::http::auth::scopes::Scopes;
 use crate::storage::revocations::TokenSubject;
@@ -243,16 +241,6 @@ impl OwnKeys {
         }
         Err(refused)
     }
-}
-
-/// Whether the token's header lists critical extensions (`crit`, RFC 7515 §4.1.11). The server supports
-/// none and must reject such a token. A header that cannot be parsed is rejected by the library.
-fn demands_more(token: &str) -> bool {
-    let header = token.split('.').next().unwrap_or_default();
-    let header = URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
-    // `"crit": null` is no list of names, and therefore as invalid as an unknown extension.
-    serde_json::from_slice::<Map<String, Value>>(&header)
-        .is_ok_and(|header| header.contains_key("crit"))
 }
 
 #[cfg(test)]

@@ -144,8 +144,8 @@ mod tests {
             assert_eq!(renewal(frame), None);
         }
         // A token of the provider, whose key set is not there.
-        let provider =
-            Provider { issuer: String::new(), audience: String::new(), name_claims: vec![] };
+        let (setting, issuer, audience) = ("auth.jwks_url", String::new(), String::new());
+        let provider = Provider { setting, issuer, audience, name_claims: vec![] };
         let keys = tokens.clone().with_provider(Some(HostKeys::new(provider)));
         let mut waiting = term_of(&keys);
         assert_eq!(renew(&mut waiting, "eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ.e30.eA"), Ok(()));

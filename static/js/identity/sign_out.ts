@@ -12,6 +12,7 @@ import { el } from "../lib/dom.ts"
 import { errorText } from "../lib/error_text.ts"
 import { t } from "../lib/i18n.ts"
 import { setPreference } from "../lib/preferences.ts"
+import { afterSignOut } from "../lib/sign_in.ts"
 import { Drafts } from "../unsaved/drafts.ts"
 
 /** The ids that the server gives to guests. */
@@ -64,8 +65,10 @@ export class SignOut {
     const warning = 0 < unsaved ? ` ${t("leave.unsaved")}` : ""
     const yes = t(everywhere ? "leave.everywhere.yes" : guest ? "identity.leave.yes" : "leave.yes")
     if (!(await confirm(question + warning, yes, { danger: everywhere || guest || 0 < unsaved }))) return
+    let next = "/"
     try {
       await this.before()
+      next = afterSignOut((await api.entry()).sign_out_url)
       await (everywhere ? api.signOutEverywhere() : api.signOut())
       // A cookie of the host application's domain is not the server's to remove.
       if (await api.me()) return void showToast(t("leave.elsewhere"))
@@ -73,7 +76,7 @@ export class SignOut {
       return void showToast(errorText(error))
     }
     await this.forget(me)
-    this.#leave()
+    this.#leave(next)
   }
 
   /** Ends what this browser has of the user, in other tabs too. */
@@ -90,8 +93,8 @@ export class SignOut {
     }
   }
 
-  #leave() {
+  #leave(next = "/") {
     this.stop()
-    location.assign("/")
+    location.assign(next)
   }
 }

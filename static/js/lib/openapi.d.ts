@@ -26,6 +26,15 @@ export interface paths {
     delete: operations["deleteMe"];
     patch: operations["changeMe"];
   };
+  "/api/auth/oidc/start": {
+    get: operations["startSignIn"];
+  };
+  "/api/auth/oidc/callback": {
+    get: operations["completeSignIn"];
+  };
+  "/api/auth/oidc/sign-out": {
+    get: operations["endProviderSession"];
+  };
   "/api/auth/transfer": {
     post: operations["enterByCode"];
   };
@@ -380,6 +389,7 @@ export interface components {
     Entry: {
       guests: boolean;
       sign_in_url: string | null;
+      sign_out_url: string | null;
       user: components["schemas"]["Me"] | null;
       expires_at: string | null;
     };
@@ -1164,6 +1174,28 @@ export interface operations {
         };
       };
     };
+  };
+  startSignIn: {
+    parameters: {
+      query?: {
+        return?: string;
+      };
+    };
+    responses: never;
+  };
+  completeSignIn: {
+    parameters: {
+      query?: {
+        state?: string;
+        code?: string;
+        error?: string;
+        iss?: string;
+      };
+    };
+    responses: never;
+  };
+  endProviderSession: {
+    responses: never;
   };
   enterByCode: {
     requestBody: {

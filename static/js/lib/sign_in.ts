@@ -20,6 +20,37 @@ export function signInAddress(template: string, { origin, pathname }: { origin: 
   return template.replaceAll(RETURN, encodeURIComponent(origin + pathname))
 }
 
+/** Whether the page stands in a frame of another page. */
+const isFramed = () => window.top !== window.self
+
+/** Whether the address is the server's own way to a provider, which shows itself in no frame. */
+const isOfProvider = (template: string) => template.includes("/api/auth/oidc/start?")
+
+/** Whether the sign-in opens a window of its own. */
+export const opensWindow = (template: string) => isFramed() && isOfProvider(template)
+
+/** Lets a link lead to the sign-in and back to this page, or to another path of it. */
+export function leadToSignIn(go: HTMLAnchorElement, template: string, pathname = location.pathname) {
+  go.href = signInAddress(template, { origin: location.origin, pathname })
+  if (opensWindow(template)) Object.assign(go, { target: "_blank", rel: "noopener" })
+}
+
+/** Where a user goes who has signed out here: to the provider, which ends its own session. No frame shows it. */
+export const afterSignOut = (address: string | null) => (address === null || isFramed() ? "/" : address)
+
+/** Why a sign-in has failed, as the server names it in the address of the start page. */
+const FAULTS = ["cookie", "guest", "denied", "refused", "away", "invalid", "nameless"] as const
+
+/** Takes the fault of the last sign-in out of the address, with the path that it should have led to. */
+export function takeFault() {
+  const query = new URLSearchParams(location.search)
+  const fault = FAULTS.find((name) => name === query.get("sign_in"))
+  if (fault === undefined) return null
+  history.replaceState(null, "", location.pathname + location.hash)
+  const back = query.get("return") ?? "/"
+  return { fault, back: back.startsWith("/") ? back : "/" }
+}
+
 /** Keeps an invite while its user signs in elsewhere. */
 export const storeInvite = (link: string, invite: string) => storeInTab(prefix + link, invite)
 

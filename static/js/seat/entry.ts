@@ -117,7 +117,8 @@ async function withRole(me: api.User, link: api.Link): Promise<Arrival> {
 async function signInAsGuest(dialog: EntryDialog, id: string, invite: string, preview: api.Preview | null) {
   const { guests, sign_in_url: url } = await api.entry()
   if (guests && preview) {
-    const me = await dialog.requestName(preview)
+    if (url !== null) storeInvite(id, invite)
+    const me = await dialog.requestName(preview, "entry.name.text", url)
     dialog.opening()
     return me
   }

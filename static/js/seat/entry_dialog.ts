@@ -8,7 +8,7 @@ import { deletedSentence, restoreButton } from "../lib/deleted_sentence.ts"
 import { button, byId, el, icon, onSubmit } from "../lib/dom.ts"
 import { errorText } from "../lib/error_text.ts"
 import { t } from "../lib/i18n.ts"
-import { signInAddress } from "../lib/sign_in.ts"
+import { leadToSignIn, opensWindow } from "../lib/sign_in.ts"
 import { countStoredEdits } from "../unsaved/drafts.ts"
 
 export class EntryDialog {
@@ -68,8 +68,9 @@ export class EntryDialog {
   async signIn() {
     const { guests, sign_in_url: url } = await api.entry()
     const outcome = guests && url === null ? "stranger" : "signin"
-    const go = url === null ? [] : [el("a", { class: "button button-strong", href: signInAddress(url, location), text: t("signin.go") })]
-    this.#showRefusal(t(`entry.${outcome}.title`), t(url === null ? `entry.${outcome}.text` : "entry.signin.back"), ...go)
+    const go = url === null ? [] : [signInLink(url, "button button-strong")]
+    const withUrl = url !== null && opensWindow(url) ? "signin.frame" : "entry.signin.back"
+    this.#showRefusal(t(`entry.${outcome}.title`), t(url === null ? `entry.${outcome}.text` : withUrl), ...go)
     if ((await countStoredEdits()) === 0) return
     const notice = el("div", { class: "notice" }, icon("alert"), el("p", { text: t("entry.unsaved") }))
     byId("orphaned-drafts").replaceChildren(notice)
@@ -97,8 +98,12 @@ export class EntryDialog {
     })
   }
 
-  /** Asks for a name until the server takes one. */
-  requestName(preview: api.Preview, why: "entry.name.text" | "entry.tell.text" = "entry.name.text"): Promise<api.User> {
+  /**
+   * Asks for a name until the server takes one.
+   *
+   * @param signIn another way on for a user with an account
+   */
+  requestName(preview: api.Preview, why: "entry.name.text" | "entry.tell.text" = "entry.name.text", signIn: string | null = null): Promise<api.User> {
     return new Promise((resolve) => {
       const field = el("input", { id: "entry-name", autocomplete: "name", maxlength: String(NAME_MAX), required: true })
       const error = el("p", { class: "form-error", role: "alert" })
@@ -112,7 +117,7 @@ export class EntryDialog {
         el("label", { for: "entry-name", text: t("start.name") }),
         field,
         error,
-        el("div", { class: "actions" }, go),
+        el("div", { class: "actions" }, go, ...(signIn === null ? [] : [signInLink(signIn)])),
       )
       const submit = async () => {
         try {
@@ -133,6 +138,12 @@ export class EntryDialog {
     this.page.hidden = false
     this.element.replaceChildren(...parts)
   }
+}
+
+function signInLink(url: string, kind = "button") {
+  const go = el("a", { class: kind, text: t("signin.go") })
+  leadToSignIn(go, url)
+  return go
 }
 
 /** The sentence that names the writer and the document. */

@@ -11,7 +11,7 @@ import { showFailures } from "../lib/failures.ts"
 import { graphemesOf } from "../lib/graphemes.ts"
 import { i18n, t } from "../lib/i18n.ts"
 import { cleanFields } from "../lib/incoming.ts"
-import { signInAddress } from "../lib/sign_in.ts"
+import { leadToSignIn, opensWindow, takeFault } from "../lib/sign_in.ts"
 import { candidatesIn } from "../sections/headings.ts"
 import { DocumentList } from "./document_list.ts"
 import { ImportFile } from "./import_file.ts"
@@ -31,12 +31,14 @@ const TITLE_MAX = 60
 class StartPage {
   #me: api.User | null = null
   /** How a user without a sign-in gets one. */
-  #entry: api.Entry = { guests: true, sign_in_url: null, user: null, expires_at: null }
+  #entry: api.Entry = { guests: true, sign_in_url: null, sign_out_url: null, user: null, expires_at: null }
   #self = new SelfMenu((me) => this.#renamed(me))
   #code = new CodeForm(() => this.#me, (me) => this.#changeUser(me))
   #documentList = new DocumentList()
   #partners = new Partners(() => this.#documentList.refresh(), () => void this.#self.notifications.offer("push.offer.request"))
   #offers = new Offers(() => this.#partners.refresh())
+  /** The sign-in that has failed. */
+  #failedSignIn = takeFault()
   /** Whether the page is drawn. It waits until it knows whether the user is signed in. */
   #isDrawn = false
   #name = byId("name", HTMLInputElement)
@@ -69,6 +71,10 @@ class StartPage {
     } catch (error) {
       this.#showUser(null)
       this.#fail(() => errorText(error))
+    }
+    if (this.#failedSignIn !== null && (this.#me === null || isGuest(this.#me))) {
+      const { fault } = this.#failedSignIn
+      this.#fail(() => t(`signin.fault.${fault}`))
     }
     if (this.#pasteDraft.start()) this.#open("paste")
     this.#code.takeAddress()
@@ -143,12 +149,14 @@ class StartPage {
 
   /** Where guests are off there is one way on: to sign in. */
   #drawSignIn(mayEnter: boolean) {
-    const { sign_in_url: url } = this.#entry
-    byId("sign-in").hidden = mayEnter
-    byId("sign-in-text").textContent = t(url === null ? "start.signin" : "start.signin.back")
+    const { guests, sign_in_url: url } = this.#entry
+    byId("sign-in").hidden = url === null ? mayEnter : this.#me !== null
+    const withUrl = url !== null && opensWindow(url) ? "signin.frame" : guests ? "start.signin.or" : "start.signin.back"
+    byId("sign-in-text").textContent = t(url === null ? "start.signin" : withUrl)
     const go = byId("sign-in-go", HTMLAnchorElement)
     go.hidden = url === null
-    if (url !== null) go.href = signInAddress(url, location)
+    go.classList.toggle("button-strong", !guests)
+    if (url !== null) leadToSignIn(go, url, this.#failedSignIn?.back)
   }
 
   #choose(panel: string) {

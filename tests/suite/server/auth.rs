@@ -196,7 +196,7 @@ async fn a_page_without_a_sign_in_learns_where_to_get_one() {
     let entry: Value = answer.expect("an answer").json().await.expect("JSON");
     assert_eq!(
         entry,
-        json!({ "guests": false, "sign_in_url": url, "user": null, "expires_at": null })
+        json!({ "guests": false, "sign_in_url": url, "sign_out_url": null, "user": null, "expires_at": null })
     );
 }
 

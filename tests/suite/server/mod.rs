@@ -59,6 +59,8 @@ mod metrics;
 mod offer_fixtures;
 mod offer_grants;
 mod offer_races;
+mod oidc;
+mod oidc_fixtures;
 mod openapi;
 mod operation_fixtures;
 mod operations;

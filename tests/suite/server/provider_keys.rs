@@ -198,7 +198,7 @@ async fn a_rotated_key_is_found_and_an_outage_leaves_the_last_set_in_force() {
     })
     .await;
     assert!(remedy.contains("the last set stays in force"), "{remedy}");
-    server.has("galley_keys_failing", 1).await;
+    server.has("galley_keys_failing{setting=\"auth.jwks_url\"}", 1).await;
     assert_eq!(me(&server, &present.token).await.0, 200);
     assert_eq!(me(&server, &next.token).await, (401, "keys-unavailable".to_owned()));
 }
