@@ -36,7 +36,7 @@ pub(super) struct Endpoints {
     pub(super) proof: ClientProof,
 }
 
-/// The address of the document (OpenID Connect Discovery §4).
+/// The address of the document (`OpenID` Connect Discovery §4).
 pub(super) fn address(issuer: &str) -> String {
     format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'))
 }

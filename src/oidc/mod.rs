@@ -1,4 +1,4 @@
-//! Sign-in of a team without a product: OpenID Connect, authorization code with PKCE.
+//! Sign-in of a team without a product: `OpenID` Connect, authorization code with PKCE.
 //!
 //! The provider signs the user in, and Galley then signs a session of its own for the user of its ID token. The server
 //! stores nothing of a sign-in (see [`attempt`]), so any server completes it. Discovery document and keys are read in the
@@ -15,7 +15,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -272,7 +272,7 @@ impl Oidc {
         ];
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        let secret = self.0.secret.as_ref().map(|it| it.expose_secret()).unwrap_or_default();
+        let secret = self.0.secret.as_ref().map(ExposeSecret::expose_secret).unwrap_or_default();
         match endpoints.proof {
             ClientProof::Basic => {
                 // Both are encoded as in a form (RFC 6749 §2.3.1), so neither contains a `=`.

@@ -1,5 +1,5 @@
 //! An identity provider of the tests: publishes its keys, signs tokens, rotates, and misbehaves as a test asks. It
-//! also speaks OpenID Connect: discovery, codes with PKCE, and userinfo.
+//! also speaks `OpenID` Connect: discovery, codes with PKCE, and userinfo.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -149,7 +149,7 @@ impl IdentityProvider {
         *self.shared.exchanges.lock().expect("no panic") = what;
     }
 
-    /// Its issuer for OpenID Connect.
+    /// Its issuer for `OpenID` Connect.
     pub(crate) fn issuer(&self) -> &str {
         &self.shared.issuer
     }

@@ -180,9 +180,9 @@ impl SeatService {
             };
             for ((room, seat), holder) in some.iter().zip(holders) {
                 let holder = holder.filter(Holder::has_grant);
-                if let Some(holder) = holder.as_ref().filter(|holder| holder.owner.node != here) {
-                    room.seat_is_held_at(holder.owner.node);
-                }
+                let elsewhere =
+                    holder.as_ref().map(|it| it.owner.node).filter(|node| *node != here);
+                elsewhere.into_iter().for_each(|node| room.seat_is_held_at(node));
                 room.observe_holder(*seat, holder.map(|holder| holder.fence), grace);
             }
         }

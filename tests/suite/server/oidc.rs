@@ -245,12 +245,10 @@ async fn a_server_starts_without_the_provider_and_finds_it_later() {
         .await;
         assert!(remedy.contains("the key set of auth.oidc cannot be read"), "{remedy}");
         provider.publish(Publishes::Keys);
-        loop {
-            let back = browser.start("/").await;
-            if back.path() == "/authorize" {
-                break;
-            }
+        let mut back = browser.start("/").await;
+        while back.path() != "/authorize" {
             assert_eq!(fault(&back).0, "away");
+            back = browser.start("/").await;
         }
         assert_eq!(browser.sign_in(&provider, |_| {}).await.path(), "/d/doc_1");
     };

@@ -264,14 +264,11 @@ impl Writer {
             let UpdateSource { room, session } = &source;
             let cause = match outcome {
                 Appended::Stored { seq } => {
-                    if room.stored(seq, append.update.len()) {
-                        let fence = append.guard.as_ref().map_or(Fence::ZERO, |guard| guard.fence);
-                        published.entry(append.document).or_default().push(
-                            seq,
-                            fence,
-                            append.update,
-                        );
-                    }
+                    let fence = append.guard.as_ref().map_or(Fence::ZERO, |guard| guard.fence);
+                    let is_published = room.stored(seq, append.update.len());
+                    let of_room =
+                        is_published.then(|| published.entry(append.document).or_default());
+                    of_room.into_iter().for_each(|it| it.push(seq, fence, append.update.clone()));
                     continue;
                 }
                 Appended::Busy => {

@@ -3,6 +3,7 @@
 //! A server publishes `peer.joined` and `peer.left`. A killed server publishes nothing, but its leases
 //! expire. The room therefore removes a peer when the locks no longer show its grant.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -115,12 +116,9 @@ impl Room {
         if state.subscribers.is_unsure(|node| state.occupancy.has(node)) {
             let taken: Vec<_> = state.occupancy.taken().map(|(seat, _, _)| seat).collect();
             let links = state.members.iter().map(|member| member.identity.seat.link);
-            let all = links.flat_map(|link| Role::ALL.map(|role| Seat::new(link, role)));
-            for seat in all.filter(|seat| !taken.contains(seat)) {
-                if !seats.contains(&seat) {
-                    seats.push(seat);
-                }
-            }
+            let all: BTreeSet<_> =
+                links.flat_map(|link| Role::ALL.map(|role| Seat::new(link, role))).collect();
+            seats.extend(all.into_iter().filter(|seat| !taken.contains(seat)));
         }
         seats
     }
