@@ -12,6 +12,7 @@ use chrono::DateTime;
 use crate::accounts::Accounts;
 use crate::domain::user::User;
 use crate::http::auth::credential::{Credential, CredentialSource};
+use crate::http::auth::deleting::Deleting;
 use crate::http::auth::identity::Identity;
 use crate::http::auth::named_user::{InvalidHeader, NamedUser};
 use crate::http::auth::scopes::{self, Scopes};
@@ -49,6 +50,7 @@ impl Presented {
         self,
         presented: Credential,
         accounts: &Accounts,
+        deleting: &Deleting,
     ) -> Result<(Credential, Option<User>), ApiError> {
         let Credential::Server { identity, .. } = presented else {
             return match (self.named, presented) {
@@ -67,6 +69,9 @@ impl Presented {
             named if !grant.is_of_user => {
                 let named = named.map(|named| named.id);
                 Ok((Credential::Server { identity, named }, None))
+            }
+            Some(named) if deleting.contains(&named.id) || named.id.is_deleted() => {
+                Err(ApiError::Invalid("the user in Galley-User is deleted".to_owned()))
             }
             Some(named) => in_name_of(named, identity, accounts).await,
             None => {

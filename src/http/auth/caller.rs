@@ -61,7 +61,8 @@ pub(crate) async fn identify(
     }
     let origin = request.headers().get(ORIGIN).cloned();
     let user = presented.user().cloned();
-    let admitted = Presented::of(&request).admit(presented, &checks.accounts).await;
+    let admitted =
+        Presented::of(&request).admit(presented, &checks.accounts, tokens.deleting()).await;
     let response = match admitted {
         Ok((presented, new_user)) => {
             request.extensions_mut().insert(presented);

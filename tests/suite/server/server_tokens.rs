@@ -281,6 +281,7 @@ async fn g14_the_header_that_names_a_user_is_read_once_and_of_servers_alone() {
         &[("Galley-User", "")][..],
         &[("Galley-User", "kim lee")],
         &[("Galley-User", "auth0|kim")],
+        &[("Galley-User", "del_1")],
         &[("Galley-User", &long)],
         &[KIM, KIM],
         &[KIM, ("Galley-User", "lee")],
