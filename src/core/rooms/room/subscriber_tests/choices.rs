@@ -42,7 +42,7 @@ impl Choices {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum WorldStep {
     Open,
     /// Redis receives the subscription, and then its server the confirmation.
     Subscribe,
@@ -65,21 +65,21 @@ pub(super) enum Step {
     Lose,
 }
 
-pub(super) const STEPS: [Step; 16] = [
-    Step::Open,
-    Step::Subscribe,
-    Step::Confirm,
-    Step::Read,
-    Step::Apply,
-    Step::Edit,
-    Step::Commit,
-    Step::Stored,
-    Step::Change,
-    Step::Changed,
-    Step::Announce,
-    Step::Send,
-    Step::Receive,
-    Step::Leave,
-    Step::Die,
-    Step::Lose,
+pub(super) const STEPS: [WorldStep; 16] = [
+    WorldStep::Open,
+    WorldStep::Subscribe,
+    WorldStep::Confirm,
+    WorldStep::Read,
+    WorldStep::Apply,
+    WorldStep::Edit,
+    WorldStep::Commit,
+    WorldStep::Stored,
+    WorldStep::Change,
+    WorldStep::Changed,
+    WorldStep::Announce,
+    WorldStep::Send,
+    WorldStep::Receive,
+    WorldStep::Leave,
+    WorldStep::Die,
+    WorldStep::Lose,
 ];
