@@ -1,7 +1,6 @@
 //! The commands and statements of a pair: on one server, and split over two.
 
 use crate::server::statements::Counted;
-use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
@@ -101,23 +100,4 @@ async fn each_act_of_a_pair_costs_its_commands_and_statements_on_one_server_and_
         ("a suggestion", 22, 1),
         ("a leave", 0, 4),
     ]);
-}
-
-/// Goal: a tick of a pair on one server is a renewal and a comparison; both are the means of many ticks.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tick_of_a_pair_on_one_server_costs_two_commands_and_five_statements() {
-    const ROUNDS: &str = "galley_renewal_round_seconds_count";
-    let mut counted = Counted::with(&[("SEATS__RENEW_EVERY", "200ms")]).await;
-    let _pair = pair_on(&counted.server, &counted.server).await;
-    // After two ticks the room has searched the locks for servers that it does not know.
-    let rounds = async |counted: &Counted| counted.server.metric(ROUNDS).await.unwrap_or_default();
-    until("the search", async || 3.0 < rounds(&counted).await).await;
-    let before = rounds(&counted).await;
-    counted.forget().await;
-    until("many ticks", async || 60 <= counted.monitor.commands()).await;
-    let (statements, commands) = counted.count_now().await;
-    let ticks = rounds(&counted).await - before;
-    let statements = f64::from(u32::try_from(statements).expect("hundreds"));
-    let commands = f64::from(u32::try_from(commands).expect("hundreds"));
-    assert_eq!(((statements / ticks).round(), (commands / ticks).round()), (5.0, 2.0));
 }
