@@ -25,10 +25,11 @@ const FILTER_BYTES_MAX: usize = 1_024;
 /// The crates of one module each.
 const CRATES: &str = "domain files locks yjs";
 /// The modules of the crate `galley-core`.
-const CORE: &str = "bounds outbox pubsub reviews rooms seats sessions sharing storage telemetry";
+const CORE: &str =
+    "accounts bounds outbox pubsub reviews rooms seats sessions sharing storage telemetry";
 /// The modules of the crate `galley`.
-const OWN: &str = "admin app config exports http offers outgoing partners periodic push reminders setting \
-                   transfer versions webhooks";
+const OWN: &str = "admin app config exports http offers oidc outgoing partners periodic persons push \
+                   reminders setting transfer versions webhooks";
 /// Crates of others that log.
 const OTHERS: &str = "hyper hyper_util redis rustls sqlx tungstenite";
 

@@ -15,7 +15,7 @@ const CASES: &str = include_str!("../../../tests/data/files/cases.json");
 /// `=` before the whole text, `!refuse` a refusal, a list: pieces in this order.
 #[test]
 fn files_of_other_programs_are_read_as_they_are_shown() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/data/files");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/files");
     let cases: Vec<Value> = serde_json::from_str(CASES).expect("JSON");
     assert!(cases.len() > 20);
     for case in cases {

@@ -357,6 +357,11 @@ async fn a_websocket_from_another_origin_leaves_one_warning() {
 
 /// Method and path of every route that needs a credential, from the document that a test compares with
 /// the route table. A new route is covered automatically.
+/// Neither an empty list nor one with an empty requirement, which a client without a token meets.
+fn is_closed(security: &Value) -> bool {
+    security.as_array().is_some_and(|all| !all.is_empty() && !all.contains(&json!({})))
+}
+
 async fn closed_routes(server: &Server) -> Vec<(String, String)> {
     let document = server.http.get(format!("{}/openapi.json", server.url)).send().await;
     let document: Value = document.expect("an answer").json().await.expect("JSON");
@@ -367,7 +372,7 @@ async fn closed_routes(server: &Server) -> Vec<(String, String)> {
     });
     routes
         .filter(|(_, path, _)| !path.starts_with("/ws/"))
-        .filter(|(_, _, operation)| operation.get("security").is_none_or(|all| *all != json!([])))
+        .filter(|(_, _, operation)| operation.get("security").is_none_or(is_closed))
         .map(|(method, path, _)| {
             let names = ["{id}", "{rid}", "{session_id}"];
             let path = names.iter().fold(path.clone(), |path, name| path.replace(name, "x"));
