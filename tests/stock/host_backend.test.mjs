@@ -86,6 +86,8 @@ test("a backend creates, shares, joins, reviews, replaces, exports and deletes b
   const { json: found } = await as("lee", "get", "/api/share-links/{id}/reviews/{rid}", { id: link.id, rid: review.id })
   assert.deepEqual([found.anchor?.state, found.anchor?.start], ["exact", 8])
   reviewer.destroy()
+  // The presence of the document has a timer, which would keep node running.
+  reviewer.doc.destroy()
 
   const file = await as("kim", "get", "/api/share-links/{id}/export", { id: link.id }, undefined, { format: "docx" })
   assert.match(file.text, /^PK/)

@@ -159,7 +159,7 @@ mod tests {
             ("galley::seats=", form),
             ("galley::seats", form),
             ("=info", "does not exist"),
-            ("galley::seat=debug", "galley:: has admin, app, bounds"),
+            ("galley::seat=debug", "galley:: has accounts, admin, app, bounds"),
             ("galley::=debug", "does not exist"),
             ("galley::seats::=debug", "does not exist"),
             ("galley_core::seat=debug", "does not exist"),

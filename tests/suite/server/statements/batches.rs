@@ -51,7 +51,7 @@ async fn a_batch_and_each_reminder_cost_a_fixed_number_of_statements_and_command
         ("an empty batch", 18, 2),
         ("a reminder", 23, 4),
         ("three reminders", 33, 4),
-        ("the report of the jobs", 1, 2),
+        ("the report of the jobs", 2, 4),
     ]);
 }
 
