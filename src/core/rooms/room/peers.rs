@@ -91,7 +91,7 @@ impl Room {
         }
     }
 
-    /// The comparison with the locks is complete. See [`Subscribers::forget_silent`].
+    /// The comparison with the locks is complete. See `Subscribers::forget_silent`.
     pub fn forget_silent_subscribers(&self, silent_max: Duration) {
         let mut state = self.lock();
         // No seat was read for a room without members, and its edits are still to be published.
