@@ -42,6 +42,14 @@ pub(crate) struct Case {
     pub(crate) reviewer: Option<Peer>,
 }
 
+/// An edit that both servers have: their rooms know each other.
+async fn typed(writer: &Peer, reviewer: &Peer) -> Value {
+    writer.append("!");
+    writer.saved().await;
+    reviewer.reads(NEWER).await;
+    Value::Null
+}
+
 impl Case {
     /// Seats the writer on one server and the reviewer on the other.
     ///
@@ -119,15 +127,14 @@ impl Case {
         let mut reply = Value::Null;
         let part = match act {
             Act::EndSession => session["session_id"].clone(),
-            Act::RemoveReviewer | Act::LeaveLink | Act::ReplaceText => Value::Null,
+            Act::RemoveReviewer | Act::LeaveLink => Value::Null,
+            Act::ReplaceText => typed(&writer, &reviewer).await,
             Act::ReplaceReviewer => json!(refused_visitor(at_writer, &desk).await.id),
             Act::RestoreVersion => {
                 let path = format!("/api/documents/{}/versions", desk.document);
                 let body = json!({ "label": "first" });
                 let version = at_writer.post(&desk.writer, &path, body).await.ok(201);
-                writer.append("!");
-                writer.saved().await;
-                reviewer.reads(NEWER).await;
+                typed(&writer, &reviewer).await;
                 version["id"].clone()
             }
             _ => {
@@ -350,7 +357,9 @@ impl Case {
             Act::CreateDocument | Act::FindOrCreateDocument | Act::ImportDocument => {
                 self.created_parts(server).await
             }
-            Act::ReplaceText => vec![text().await == MARK],
+            Act::ReplaceText => {
+                vec![self.has_version(server, "kind", "pause").await, text().await == MARK]
+            }
             Act::RenameDocument => vec![get(self.document()).await.ok(200)["title"] == MARK],
             Act::SetSections => vec![self.has_section(server).await],
             Act::ShareDocument => {
