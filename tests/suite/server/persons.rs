@@ -81,7 +81,7 @@ async fn a_deleted_user_is_in_no_row_of_postgresql() {
     }
 }
 
-/// Goal: a row of the audit that commits while a deletion ends names nobody.
+/// Goal: a row of the audit that commits while a deletion ends has lost the id of the user, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deletion_waits_for_an_audit_row_that_is_being_written() {
     let fleet = Fleet::with(1, &QUICK).await;
