@@ -44,10 +44,9 @@ use crate::periodic::Work;
 use crate::reviews::anchors::placed_in;
 use crate::rooms::{RoomError, Rooms};
 use crate::seats::{SeatError, SeatService};
-use crate::storage::Storage;
 use crate::storage::error::StorageError;
-use crate::storage::trace;
-use crate::storage::versions::sha256;
+use crate::storage::packed::sha256;
+use crate::storage::{Storage, trace};
 
 /// Exported files that the server holds in memory at once, from the rendering until they are stored: 64 MiB.
 const EXPORTS_HELD_MAX: usize = 4;

@@ -8,15 +8,14 @@ use crate::offers::offer::{
     Accepted, ClaimTerms, Claimed, NewClaim, NewOffer, Offer, OfferClaim, OfferView,
 };
 use crate::storage::decode::time;
+use crate::storage::locks::lock_users;
 use crate::storage::pagination::Page;
-use crate::storage::partners::Partnership;
+use crate::storage::partners::{Partnership, put_partners};
 use crate::storage::statement::{Row, sql};
-use crate::storage::tx::{Tx, lock_users, run};
+use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
+use crate::storage::users::put_user;
 use crate::storage::{Storage, StorageFuture};
-
-use crate::storage::sql::partners::put_partners;
-use crate::storage::sql::users::put_user;
 
 /// Open offers of one user. With all places claimed they have 10,000 claims.
 const OPEN_OFFERS_MAX: i64 = 100;

@@ -15,8 +15,8 @@ use crate::partners::request::{
 };
 use crate::partners::store;
 use crate::partners::{Partners, PartnersError, REQUEST_MESSAGE_CHARS_MAX, unlock, wait_until};
+use crate::storage::guard::Guarded;
 use crate::storage::pagination::Page;
-use crate::storage::seats::Guarded;
 
 const NO_REQUEST: PartnersError = PartnersError::NotFound("review request");
 

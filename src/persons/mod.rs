@@ -39,7 +39,7 @@ use crate::storage::Storage;
 use crate::storage::audit::AuditEntry;
 use crate::storage::error::StorageError;
 use crate::storage::guard::Guarded;
-use crate::storage::sql::persons::Forgotten;
+use crate::storage::persons::Forgotten;
 
 /// The name of the job.
 const USER_DELETIONS: &str = "user-deletions";

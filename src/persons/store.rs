@@ -7,17 +7,16 @@ use crate::domain::ids::{DeletionId, DocumentId, ShareLinkId, UserId};
 use crate::domain::webhook::WebhookEvent;
 use crate::periodic::store::RatifiedRun;
 use crate::sharing::invite::Invites;
-use crate::storage::audit::AuditEntry;
+use crate::storage::audit::{AuditEntry, append};
 use crate::storage::guard::Guarded;
-use crate::storage::sql::audit::append;
-use crate::storage::sql::persons::{
+use crate::storage::locks::lock_audit;
+use crate::storage::persons::{
     Forgotten, forget_document, forget_member, forget_rows, forget_webhooks,
 };
-use crate::storage::sql::webhooks::put;
 use crate::storage::statement::{Row, sql};
-use crate::storage::tx::{Tx, guarded, lock_audit, run};
+use crate::storage::tx::{Tx, guarded, run};
 use crate::storage::tx_error::TxError;
-use crate::storage::webhooks::Subject;
+use crate::storage::webhooks::{Subject, put};
 use crate::storage::{Storage, StorageFuture};
 
 /// How long a finished receipt is stored.

@@ -5,10 +5,11 @@
 use crate::domain::ids::{PushSubscriptionId, UserId};
 use crate::domain::user::User;
 use crate::storage::decode::corrupt;
-use crate::storage::sql::users::put_user;
+use crate::storage::locks::lock_users;
 use crate::storage::statement::{Row, sql};
-use crate::storage::tx::{lock_users, run};
+use crate::storage::tx::run;
 use crate::storage::tx_error::TxError;
+use crate::storage::users::put_user;
 use crate::storage::{Storage, StorageFuture};
 use aws_lc_rs::digest::{SHA256, digest};
 use chrono::{DateTime, Utc};

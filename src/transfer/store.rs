@@ -9,9 +9,8 @@ use crate::domain::ids::UserId;
 use crate::domain::user::User;
 use crate::storage::statement::sql;
 use crate::storage::tx::run;
+use crate::storage::users::put_user;
 use crate::storage::{Storage, StorageFuture};
-
-use crate::storage::sql::users::put_user;
 
 /// Expired codes that the creation of one code deletes, at most. It is more than one, so the table
 /// shrinks to the codes that are valid.

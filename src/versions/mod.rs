@@ -23,7 +23,9 @@ use crate::rooms::{RoomError, Rooms};
 use crate::seats::{SeatError, SeatService};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
-use crate::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
+use crate::storage::packed::Packed;
+use crate::storage::version_plan::NewVersion;
+use crate::storage::versions::{StoreOutcome, Version};
 use crate::yjs::text::Text;
 use crate::yjs::word_diff::{Segment, by_words};
 

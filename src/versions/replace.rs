@@ -12,8 +12,8 @@ use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
 use crate::rooms::RoomError;
 use crate::rooms::server_edit::TRIES;
-use crate::storage::seats::FenceGuard;
-use crate::storage::versions::Packed;
+use crate::storage::guard::FenceGuard;
+use crate::storage::packed::Packed;
 use crate::versions::restore::Change;
 use crate::versions::{VersionError, Versions};
 

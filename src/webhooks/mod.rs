@@ -39,10 +39,10 @@ use crate::outgoing::Outgoing;
 use crate::outgoing::destination::Destination;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
+use crate::storage::hooks::WebhookTarget;
 use crate::storage::pagination::Page;
-use crate::storage::webhooks::{
-    ClaimSize, ClaimedWebhook, EndpointCount, StoredWebhook, WebhookCount, WebhookTarget,
-};
+use crate::storage::webhook_claims::{ClaimSize, ClaimedWebhook};
+use crate::storage::webhooks::{EndpointCount, StoredWebhook, WebhookCount};
 use crate::webhooks::limits::{
     WEBHOOK_ATTEMPT_MAX, WEBHOOK_DELAY_FIRST, WEBHOOK_DELAY_MAX, WEBHOOK_FIRST_AT_ONCE,
     WEBHOOK_LOOKUPS_MAX, WEBHOOK_REPEATED_AT_ONCE, WEBHOOK_RETRY_AFTER_MAX, WEBHOOK_SLOT_MAX,

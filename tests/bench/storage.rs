@@ -28,9 +28,9 @@ use galley::domain::seat::{Role, Seat};
 use galley::domain::user::User;
 use galley::storage::Storage;
 use galley::storage::documents::NewDocument;
+use galley::storage::guard::FenceGuard;
 use galley::storage::links::NewShareLink;
 use galley::storage::log::Append;
-use galley::storage::seats::FenceGuard;
 use sqlx::{Connection, PgConnection};
 use tokio::runtime::Runtime;
 

@@ -15,7 +15,7 @@ use crate::domain::review::{Review, ReviewPart, ReviewStatus};
 use crate::reviews::member::MemberLink;
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::RoomError;
-use crate::storage::reviews::{PartRef, StoredReview};
+use crate::storage::review_rows::{PartRef, StoredReview};
 use crate::yjs::text::{Effort, Resolved, Text};
 
 impl Reviews {

@@ -10,8 +10,9 @@ use crate::reviews::member::MemberLink;
 use crate::reviews::plan::Selection;
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::server_edit::TRIES;
-use crate::storage::reviews::{ReviewChange, StoredReview};
-use crate::storage::seats::FenceGuard;
+use crate::storage::guard::FenceGuard;
+use crate::storage::review_rows::StoredReview;
+use crate::storage::reviews::ReviewChange;
 
 impl Reviews {
     /// Needs the writer's seat. To accept or to reject is a decision of one.

@@ -6,8 +6,9 @@ use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
 use crate::reviews::Reviews;
 use crate::reviews::member::MemberLink;
-use crate::rooms::room::{Checkpoint, Snapshot};
-use crate::storage::reviews::StoredReview;
+use crate::rooms::room::Checkpoint;
+use crate::rooms::snapshot::Snapshot;
+use crate::storage::review_rows::StoredReview;
 use crate::yjs::log::UpdateLog;
 
 /// The writer and the authors of these reviews, each once.

@@ -22,12 +22,12 @@ use crate::reviews::plan::{
     self, DecisionPlan, Edit, SeenPositions, Selection, Skipped, SkippedReviews,
 };
 use crate::reviews::{ReviewError, Reviews};
-use crate::rooms::room::Snapshot;
 use crate::rooms::server_edit::TRIES;
+use crate::rooms::snapshot::Snapshot;
 use crate::storage::decisions::{Committed, NewDecision, reviews_of};
+use crate::storage::guard::{FenceGuard, Guarded};
 use crate::storage::log::Append;
-use crate::storage::reviews::StoredReview;
-use crate::storage::seats::{FenceGuard, Guarded};
+use crate::storage::review_rows::StoredReview;
 use crate::yjs::text::Text;
 
 /// Bytes of a review in the event of a decision about many: its id and its version.

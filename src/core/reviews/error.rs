@@ -8,7 +8,7 @@ use crate::domain::seat::Role;
 use crate::rooms::RoomError;
 use crate::seats::SeatError;
 use crate::storage::error::StorageError;
-use crate::storage::seats::{FenceGuard, Guarded};
+use crate::storage::guard::{FenceGuard, Guarded};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {

@@ -12,7 +12,7 @@ use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::reviews::{ReviewError, Reviews};
-use crate::storage::seats::FenceGuard;
+use crate::storage::guard::FenceGuard;
 
 /// An active link and its writer or its reviewer. Only the check makes one, and each call on reviews
 /// takes one.

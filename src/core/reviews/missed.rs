@@ -16,8 +16,8 @@ use crate::rooms::RoomError;
 use crate::rooms::room::Room;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::seats::SeatError;
-use crate::storage::decisions::ManyChanged;
-use crate::storage::reviews::StoredReview;
+use crate::storage::review_changes::ManyChanged;
+use crate::storage::review_rows::StoredReview;
 use crate::yjs::text::Text;
 
 /// Rooms in work at once: as many as the number of texts built at once, so a slow text delays no

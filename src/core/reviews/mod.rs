@@ -44,9 +44,10 @@ use crate::rooms::version_recorder::History;
 use crate::rooms::{RoomError, Rooms};
 use crate::seats::{SeatError, SeatService};
 use crate::storage::Storage;
+use crate::storage::guard::FenceGuard;
 use crate::storage::pagination::Cursor;
-use crate::storage::reviews::{NewReview, ReviewChange, StoredReview};
-use crate::storage::seats::FenceGuard;
+use crate::storage::review_rows::StoredReview;
+use crate::storage::reviews::{NewReview, ReviewChange};
 use crate::yjs::error::AnchorMismatch;
 use crate::yjs::text::{Effort, Resolved, Text};
 

@@ -17,7 +17,7 @@ use crate::rooms::RoomError;
 use crate::rooms::server_edit::excess;
 use crate::seats::SeatError;
 use crate::storage::decisions::DecisionPart;
-use crate::storage::reviews::StoredReview;
+use crate::storage::review_rows::StoredReview;
 use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::text::{Effort, Text};
 

@@ -12,9 +12,9 @@ use crate::domain::user::User;
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
 use crate::reviews::{ReviewError, Reviews, check_words};
-use crate::storage::replies::OwnReply;
-use crate::storage::reviews::{NewReply, StoredReview};
-use crate::storage::seats::{FenceGuard, Guarded};
+use crate::storage::guard::{FenceGuard, Guarded};
+use crate::storage::replies::{NewReply, OwnReply};
+use crate::storage::review_rows::StoredReview;
 
 impl Reviews {
     /// Needs either seat.

@@ -18,8 +18,8 @@ use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
 use crate::reviews::ranges::Ranges;
 use crate::reviews::{ReviewError, Reviews};
-use crate::storage::reviews::{PartRef, StoredPart, StoredReview};
-use crate::storage::seats::Guarded;
+use crate::storage::guard::Guarded;
+use crate::storage::review_rows::{PartRef, StoredPart, StoredReview};
 use crate::storage::suggestions::{
     AnchoredItem, AnchoredSuggestion, ItemOutcome, OpenParts, refusal,
 };

@@ -16,10 +16,10 @@ use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
 use crate::reviews::plan::{self, Decided, DecisionPlan, Edit};
 use crate::reviews::{ReviewError, Reviews};
-use crate::rooms::room::Snapshot;
 use crate::rooms::server_edit::TRIES;
+use crate::rooms::snapshot::Snapshot;
 use crate::storage::decisions::{Committed, StoredDecision, UndoneDecision, reviews_of};
-use crate::storage::seats::{FenceGuard, Guarded};
+use crate::storage::guard::{FenceGuard, Guarded};
 use crate::yjs::text::Text;
 
 impl Reviews {

@@ -11,7 +11,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::FLUSH_TIMEOUT;
 use crate::pubsub::{Message, Topic};
-use crate::rooms::room::Snapshot;
+use crate::rooms::snapshot::Snapshot;
 use crate::rooms::{RoomError, Rooms};
 use crate::yjs::log::{Origin, UpdateLog};
 

@@ -10,19 +10,16 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::bounds::permits::{Permit, Permits, Requester};
+use crate::bounds::permits::{Permits, Requester};
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::{TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX};
 use crate::rooms::RoomError;
-use crate::rooms::room::Snapshot;
+use crate::rooms::snapshot::{BuildPermit, Snapshot};
 use crate::yjs::error::SyncError;
 use crate::yjs::text::Text;
 
 /// Time-out of a wait for a build. A text at the cost limit takes two seconds; a request may last thirty.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// The right to run one build.
-pub(crate) type BuildPermit = Arc<Permit>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct TextBuilder {

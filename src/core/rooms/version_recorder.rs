@@ -22,11 +22,13 @@ use crate::bounds::permits::Requester;
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::rooms::RoomError;
 use crate::rooms::Rooms;
-use crate::rooms::room::{Checkpoint, Room, Snapshot};
+use crate::rooms::room::{Checkpoint, Room};
+use crate::rooms::snapshot::Snapshot;
 use crate::sessions::options::HistoryTerms;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
-use crate::storage::versions::{NewVersion, Packed};
+use crate::storage::packed::Packed;
+use crate::storage::version_plan::NewVersion;
 use crate::yjs::text::Text;
 
 /// Queued jobs. The sender drops a job that finds the queue full: the next edit makes that text due

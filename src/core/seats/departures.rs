@@ -18,7 +18,7 @@ use crate::domain::seat::Seat;
 use crate::locks::LockName;
 use crate::seats::SeatService;
 use crate::sessions::session::Session;
-use crate::storage::webhooks::TakenSeat;
+use crate::storage::webhook_seats::TakenSeat;
 
 /// The period of the search, and the pages of one round: 10,000 grants.
 pub const SEARCH_EVERY: Duration = Duration::from_secs(4);

@@ -17,7 +17,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{InviteId, PersonalLinkId, ShareLinkId};
 use crate::storage::invites::NewInvite;
-use crate::storage::versions::sha256;
+use crate::storage::packed::sha256;
 
 /// Separates this use of the secret from every other: no other HMAC gives the same bytes.
 const PURPOSE: &[u8] = b"galley invite\0";

@@ -4,7 +4,7 @@ use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::section::StoredSection;
 use crate::sharing::documents::NO_DOCUMENT;
 use crate::sharing::{Sharing, SharingError};
-use crate::storage::seats::Guarded;
+use crate::storage::guard::Guarded;
 
 impl Sharing {
     /// The sections of a document that the caller may read, with their version.

@@ -8,6 +8,12 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::domain::ids::UserId;
+use crate::domain::user::User;
+use crate::storage::statement::{Row, sql};
+use crate::storage::tx::{Tx, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::users::put_user;
+use crate::storage::{Storage, StorageFuture};
 
 /// Rows that one transaction of the retention deletes, at most.
 pub const AUDIT_PURGED_AT_ONCE: u32 = 1_000;
@@ -77,4 +83,91 @@ pub struct AuditQuery {
     /// Rows before this one.
     pub before: Option<u64>,
     pub limit: u32,
+}
+
+/// Appends a row in the transaction of its act.
+pub async fn append(tx: &mut Tx, entry: &AuditEntry) -> Result<(), TxError> {
+    let (kind, actor) = entry.by.columns();
+    sql!(
+        "INSERT INTO audit (at, actor_kind, actor, user_id, action, target, status, request_id, peer) \
+         VALUES ({now}, $1, $2, $3, $4, $5, $6, $7, $8)",
+        kind,
+        actor,
+        entry.user,
+        entry.action,
+        entry.target,
+        entry.status,
+        entry.request_id,
+        entry.peer
+    )
+    .run(tx)
+    .await
+    .map(drop)
+}
+
+impl Storage {
+    /// Appends a row before an act that has no transaction of its own, and inserts its user.
+    pub fn append_audit<'a>(
+        &'a self,
+        entry: &'a AuditEntry,
+        new: Option<&'a User>,
+    ) -> StorageFuture<'a, ()> {
+        run!(self, Write, tx => {
+            if let Some(user) = new {
+                // Older than every token, so that the first one may rename the user.
+                put_user(tx, user, DateTime::UNIX_EPOCH).await?;
+            }
+            append(tx, entry).await
+        })
+    }
+
+    pub fn audit<'a>(&'a self, query: &'a AuditQuery) -> StorageFuture<'a, Vec<AuditRow>> {
+        let user = query.user.as_ref().map_or("", UserId::as_str);
+        let since = query.since.unwrap_or(DateTime::UNIX_EPOCH);
+        run!(self, Read, tx => {
+            let rows = sql!(
+                "SELECT seq, at, actor_kind, actor, user_id, action, target, status, request_id, peer \
+                 FROM audit WHERE ($1 = '' OR actor = $1 OR user_id = $1 OR target = $1) \
+                 AND substr(action, 1, length($2)) = $2 AND at >= $3 AND seq < $4 \
+                 ORDER BY seq DESC LIMIT $5",
+                user,
+                query.action,
+                since,
+                query.before.unwrap_or(u64::MAX),
+                query.limit
+            );
+            rows.rows(tx).await?.iter().map(row_from).collect()
+        })
+    }
+
+    /// Deletes some rows from before that time, and returns their number. Only here a row is deleted.
+    pub fn purge_audit(&self, before: DateTime<Utc>) -> StorageFuture<'_, u64> {
+        run!(self, Write, tx => {
+            sql!("UPDATE audit_retention SET before = $1 WHERE before < $1", before).run(tx).await?;
+            sql!(
+                "DELETE FROM audit WHERE seq IN \
+                 (SELECT seq FROM audit WHERE at < $1 ORDER BY at LIMIT $2)",
+                before,
+                AUDIT_PURGED_AT_ONCE
+            )
+            .run(tx)
+            .await
+        })
+    }
+}
+
+fn row_from(row: &Row) -> Result<AuditRow, TxError> {
+    Ok(AuditRow {
+        id: row.get("seq")?,
+        at: row.get("at")?,
+        entry: AuditEntry {
+            by: Actor::of(&row.get::<String>("actor_kind")?, row.get("actor")?),
+            user: row.get("user_id")?,
+            action: row.get("action")?,
+            target: row.get("target")?,
+            status: row.get("status")?,
+            request_id: row.get("request_id")?,
+            peer: row.get("peer")?,
+        },
+    })
 }

@@ -10,10 +10,16 @@ use serde::Serialize;
 use crate::domain::deletion::Deletion;
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
-use crate::storage::Storage;
-use crate::storage::documents::Document;
+use crate::storage::documents::{
+    DOCUMENT_COLUMNS, Document, delete_rows, document_of, fetch, put_deleted,
+};
 use crate::storage::error::StorageError;
-use crate::storage::pagination::Cursor;
+use crate::storage::locks::{change_guards, lock};
+use crate::storage::pagination::{Cursor, PAGE_ROWS_MAX, Page};
+use crate::storage::statement::{Row, sql};
+use crate::storage::tx::run;
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BinnedDocument {
@@ -66,4 +72,188 @@ impl Storage {
         }
         Ok(LinkEnd::Revoked)
     }
+}
+
+impl Storage {
+    /// Revokes its active link. False: there is no such document outside the bin.
+    pub fn bin_document(&self, id: DocumentId, now: DateTime<Utc>) -> StorageFuture<'_, bool> {
+        run!(self, Write, tx => {
+            lock(tx, id).await?;
+            let binned = sql!(
+                "UPDATE documents SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL",
+                id,
+                now
+            );
+            if binned.run(tx).await? == 0 {
+                return Ok(false);
+            }
+            sql!(
+                "UPDATE seats SET fence = fence + 1 WHERE link_id IN \
+                 (SELECT id FROM share_links WHERE document_id = $1 AND revoked_at IS NULL)",
+                id
+            )
+            .run(tx)
+            .await?;
+            sql!(
+                "UPDATE share_links SET revoked_at = $2, binned = TRUE \
+                 WHERE document_id = $1 AND revoked_at IS NULL",
+                id,
+                now
+            )
+            .run(tx)
+            .await?;
+            change_guards(tx, id).await?;
+            put_deleted(tx, id, now, false).await?;
+            Ok(true)
+        })
+    }
+
+    /// Activates the link that the deletion revoked. `None`: the document is not in the bin.
+    pub fn restore_document(
+        &self,
+        id: DocumentId,
+        now: DateTime<Utc>,
+    ) -> StorageFuture<'_, Option<Document>> {
+        run!(self, Write, tx => {
+            lock(tx, id).await?;
+            let restored = sql!(
+                "UPDATE documents SET deleted_at = NULL WHERE id = $1 AND deleted_at IS NOT NULL",
+                id
+            );
+            if restored.run(tx).await? == 0 {
+                return Ok(None);
+            }
+            // A server of the previous version may have created another link meanwhile. A document
+            // has one active link (G11).
+            sql!(
+                "UPDATE share_links SET revoked_at = $2 WHERE document_id = $1 \
+                 AND revoked_at IS NULL AND EXISTS \
+                 (SELECT 1 FROM share_links s WHERE s.document_id = $1 AND s.binned)",
+                id,
+                now
+            )
+            .run(tx)
+            .await?;
+            sql!(
+                "UPDATE share_links SET revoked_at = NULL, binned = FALSE \
+                 WHERE document_id = $1 AND binned",
+                id
+            )
+            .run(tx)
+            .await?;
+            change_guards(tx, id).await?;
+            fetch(tx, id).await
+        })
+    }
+
+    /// Deletes all its rows. With a time it purges only a document that was deleted by then. False: there
+    /// is no such document in the bin.
+    pub fn purge_document(
+        &self,
+        id: DocumentId,
+        deleted_by: Option<DateTime<Utc>>,
+    ) -> StorageFuture<'_, bool> {
+        run!(self, Write, tx => {
+            let is_locked = sql!(
+                "SELECT 1 FROM documents \
+                 WHERE id = $1 AND deleted_at <= COALESCE($2, deleted_at){for update}",
+                id,
+                deleted_by
+            );
+            let is_locked = is_locked.row(tx).await?.is_some();
+            if is_locked {
+                delete_rows(tx, id).await?;
+            }
+            Ok(is_locked)
+        })
+    }
+
+    /// Last deleted first.
+    pub fn bin_of<'a>(
+        &'a self,
+        owner: &'a UserId,
+        page: &'a Page<DocumentId>,
+    ) -> StorageFuture<'a, Vec<BinnedDocument>> {
+        run!(self, Read, tx => {
+            let binned = sql!(
+                [
+                    DOCUMENT_COLUMNS,
+                    ", d.deleted_at FROM {documents} d JOIN users u ON u.id = d.owner_id \
+                     WHERE d.owner_id = $1 AND d.deleted_at IS NOT NULL \
+                     AND ($3 IS NULL OR (d.deleted_at, d.id) < ($3, $4)) \
+                     ORDER BY d.deleted_at DESC, d.id DESC LIMIT $2",
+                ],
+                owner
+            );
+            let binned = binned.page(page).rows(tx).await?;
+            let of = |row: &Row| {
+                Ok(BinnedDocument { document: document_of(row)?, deleted_at: row.get("deleted_at")? })
+            };
+            binned.iter().map(of).collect()
+        })
+    }
+
+    /// The documents of a user's bin beyond the `keep` last deleted ones, at most a page.
+    pub fn bin_beyond<'a>(
+        &'a self,
+        owner: &'a UserId,
+        keep: u32,
+    ) -> StorageFuture<'a, Vec<DocumentId>> {
+        run!(self, Read, tx => {
+            let beyond = sql!(
+                "SELECT id FROM documents WHERE owner_id = $1 AND deleted_at IS NOT NULL \
+                 ORDER BY deleted_at DESC, id DESC LIMIT $2 OFFSET $3",
+                owner,
+                PAGE_ROWS_MAX,
+                keep
+            );
+            beyond.values(tx).await
+        })
+    }
+
+    /// At most `count` documents that were deleted by `time`, the first deleted first.
+    pub fn binned_by(&self, time: DateTime<Utc>, count: u32) -> StorageFuture<'_, Vec<DocumentId>> {
+        run!(self, Read, tx => {
+            let binned = sql!(
+                "SELECT id FROM documents WHERE deleted_at <= $1 ORDER BY deleted_at LIMIT $2",
+                time,
+                count
+            );
+            binned.values(tx).await
+        })
+    }
+
+    pub fn deletion_of(&self, id: DocumentId) -> StorageFuture<'_, Option<MembersDeletion>> {
+        run!(self, Read, tx => {
+            let deletion = sql!(
+                "SELECT u.id, u.name, l.reviewer_id, d.deleted_at FROM documents d \
+                 JOIN users u ON u.id = d.owner_id \
+                 LEFT JOIN share_links l ON l.document_id = d.id AND l.binned \
+                 WHERE d.id = $1 AND d.deleted_at IS NOT NULL LIMIT 1",
+                id
+            );
+            deletion.row(tx).await?.as_ref().map(deletion_from).transpose()
+        })
+    }
+
+    /// The deletion of the document of a link that it revoked.
+    pub fn deletion_of_link(
+        &self,
+        link: ShareLinkId,
+    ) -> StorageFuture<'_, Option<MembersDeletion>> {
+        run!(self, Read, tx => {
+            let deletion = sql!(
+                "SELECT u.id, u.name, l.reviewer_id, d.deleted_at FROM share_links l \
+                 JOIN documents d ON d.id = l.document_id JOIN users u ON u.id = d.owner_id \
+                 WHERE l.id = $1 AND l.binned AND d.deleted_at IS NOT NULL",
+                link
+            );
+            deletion.row(tx).await?.as_ref().map(deletion_from).transpose()
+        })
+    }
+}
+
+fn deletion_from(row: &Row) -> Result<MembersDeletion, TxError> {
+    let (owner, reviewer) = (row.user("id", "name")?, row.get("reviewer_id")?);
+    Ok(MembersDeletion { owner, reviewer, at: row.get("deleted_at")? })
 }

@@ -24,8 +24,3 @@ pub fn time(ms: i64) -> Result<DateTime<Utc>, StorageError> {
 pub(crate) fn fence(number: i64) -> Result<Fence, StorageError> {
     u64::try_from(number).map(Fence).map_err(corrupt)
 }
-
-/// Converts a fence to a column. No lock service grants a fence beyond the column's range.
-pub(crate) fn fence_column(fence: Fence) -> Result<i64, StorageError> {
-    i64::try_from(fence.0).map_err(|error| StorageError::Refused(error.to_string()))
-}

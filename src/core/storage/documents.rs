@@ -1,13 +1,24 @@
 //! Documents: the title, owner and counts of each; [`log`](super::log) stores the text.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use serde_json::json;
 
-use crate::domain::ids::{DocumentId, ExternalId};
+use crate::domain::ids::{DocumentId, ExternalId, UserId};
 use crate::domain::section::StoredSection;
 use crate::domain::user::User;
-use crate::storage::pagination::Cursor;
+use crate::domain::webhook::WebhookEvent;
+use crate::storage::document_webhooks::put_about;
+use crate::storage::pagination::{Cursor, Page};
+use crate::storage::sections::put_sections;
+use crate::storage::statement::{Row, json as text, sql};
+use crate::storage::tx::{Tx, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::users::put_user;
+use crate::storage::{Storage, StorageFuture};
 
 #[derive(Clone, Debug)]
 pub struct NewDocument {
@@ -43,4 +54,220 @@ impl Document {
     pub fn cursor(&self) -> Cursor<DocumentId> {
         Cursor { at: self.updated_at, id: self.id }
     }
+}
+
+pub(crate) const DOCUMENT_COLUMNS: &str = "SELECT d.id, d.title, d.external_id, u.id AS owner_id, \
+    u.name AS owner_name, d.characters, d.created_at, d.updated_at";
+
+/// The documents of `$1` outside the bin, with one scan of SQLite's journal.
+const OF_OWNER: &str = " FROM (SELECT id, title, external_id, owner_id, characters, created_at, \
+      MAX(updated_at, COALESCE(j.at, 0)) AS updated_at FROM documents LEFT JOIN \
+      (SELECT document_id, MAX(at) AS at FROM journal GROUP BY document_id) j \
+      ON j.document_id = documents.id WHERE owner_id = $1 AND deleted_at IS NULL) d ";
+
+impl Storage {
+    /// Creates a document, and stores its owner's name. `Refused` when an id is in use.
+    pub fn create_document<'a>(&'a self, new: &'a NewDocument) -> StorageFuture<'a, Document> {
+        let first = i64::from(!new.update.is_empty());
+        run!(self, Write, tx => {
+            put_user(tx, &new.owner, new.now).await?;
+            sql!(
+                "INSERT INTO documents \
+                 (id, title, owner_id, characters, last_seq, created_at, updated_at, external_id) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $6, $7)",
+                new.id,
+                new.title,
+                new.owner.id,
+                new.characters,
+                first,
+                new.now,
+                new.external_id
+            )
+            .run(tx)
+            .await?;
+            if first > 0 {
+                sql!(
+                    "INSERT INTO updates (document_id, seq, bytes) VALUES ($1, $2, $3)",
+                    new.id,
+                    first,
+                    new.update
+                )
+                .run(tx)
+                .await?;
+            }
+            if !new.sections.is_empty() {
+                put_sections(tx, new.id, &new.sections, 0).await?;
+            }
+            let event = WebhookEvent::DocumentCreated;
+            put_about(tx, event, (new.id, None), new.now, json!({ "owner_id": new.owner.id })).await?;
+            Ok(fetch(tx, new.id).await?.ok_or(sqlx::Error::RowNotFound)?)
+        })
+    }
+
+    /// The document of an owner with this id of the host application, and whether it is in the bin.
+    pub fn external_document<'a>(
+        &'a self,
+        owner: &'a UserId,
+        id: &'a ExternalId,
+    ) -> StorageFuture<'a, Option<(Document, bool)>> {
+        run!(self, Read, tx => {
+            let document = sql!(
+                [
+                    DOCUMENT_COLUMNS,
+                    ", d.deleted_at IS NOT NULL AS is_binned \
+                     FROM {documents} d JOIN users u ON u.id = d.owner_id \
+                     WHERE d.owner_id = $1 AND d.external_id = $2",
+                ],
+                owner,
+                id
+            );
+            let row = document.row(tx).await?;
+            row.map(|row| Ok((document_of(&row)?, row.get("is_binned")?))).transpose()
+        })
+    }
+
+    pub fn document(&self, id: DocumentId) -> StorageFuture<'_, Option<Document>> {
+        run!(self, Read, tx => { fetch(tx, id).await })
+    }
+
+    /// Last updated first.
+    pub fn documents_of<'a>(
+        &'a self,
+        owner: &'a UserId,
+        page: &'a Page<DocumentId>,
+    ) -> StorageFuture<'a, Vec<Document>> {
+        run!(self, Read, tx => {
+            let documents = sql!(
+                sqlite: [
+                    DOCUMENT_COLUMNS, OF_OWNER,
+                    "JOIN users u ON u.id = d.owner_id \
+                     WHERE ($3 IS NULL OR (d.updated_at, d.id) < ($3, $4)) \
+                     ORDER BY d.updated_at DESC, d.id DESC LIMIT $2",
+                ],
+                postgres: [
+                    DOCUMENT_COLUMNS,
+                    " FROM documents d JOIN users u ON u.id = d.owner_id \
+                     WHERE d.owner_id = $1 AND d.deleted_at IS NULL \
+                     AND ($3 IS NULL OR (d.updated_at, d.id) < ($3, $4)) \
+                     ORDER BY d.updated_at DESC, d.id DESC LIMIT $2",
+                ],
+                owner
+            );
+            documents.page(page).rows(tx).await?.iter().map(document_of).collect()
+        })
+    }
+
+    /// Sets the title of a document. `None`: there is no such document.
+    pub fn rename_document<'a>(
+        &'a self,
+        id: DocumentId,
+        title: &'a str,
+        now: DateTime<Utc>,
+    ) -> StorageFuture<'a, Option<Document>> {
+        run!(self, Write, tx => {
+            sql!(
+                "UPDATE documents SET title = $2, updated_at = $3 \
+                 WHERE id = $1 AND deleted_at IS NULL",
+                id,
+                title,
+                now
+            )
+            .run(tx)
+            .await?;
+            fetch(tx, id).await
+        })
+    }
+
+    /// With text, links, seats, reviews and versions. False: there is no such document.
+    pub fn delete_document(&self, id: DocumentId) -> StorageFuture<'_, bool> {
+        run!(self, Write, tx => {
+            let is_locked = sql!("SELECT 1 FROM documents WHERE id = $1{for update}", id);
+            let is_locked = is_locked.row(tx).await?.is_some();
+            if is_locked {
+                delete_rows(tx, id).await?;
+            }
+            Ok(is_locked)
+        })
+    }
+
+    /// Stores the character count of a document. It is not an edit: `updated_at` stays.
+    pub fn set_characters(&self, id: DocumentId, characters: i64) -> StorageFuture<'_, ()> {
+        run!(self, Write, tx => {
+            sql!(
+                "UPDATE documents SET characters = $2 WHERE id = $1 AND characters <> $2",
+                id,
+                characters
+            )
+            .run(tx)
+            .await
+            .map(drop)
+        })
+    }
+
+    /// In one statement. Missing documents are left out.
+    pub fn review_change_numbers<'a>(
+        &'a self,
+        documents: &'a [DocumentId],
+    ) -> StorageFuture<'a, HashMap<DocumentId, i64>> {
+        run!(self, Read, tx => {
+            let numbers = sql!(
+                "SELECT id, review_changes FROM documents \
+                 WHERE id IN (SELECT w.value FROM {list:$1})",
+                text(documents)?
+            );
+            let rows = numbers.rows(tx).await?;
+            rows.iter().map(|row| Ok((row.get("id")?, row.get("review_changes")?))).collect()
+        })
+    }
+}
+
+/// A document in the bin can be restored.
+pub(crate) async fn put_deleted(
+    tx: &mut Tx,
+    id: DocumentId,
+    now: DateTime<Utc>,
+    is_permanent: bool,
+) -> Result<(), TxError> {
+    let data = json!({ "permanent": is_permanent });
+    put_about(tx, WebhookEvent::DocumentDeleted, (id, None), now, data).await
+}
+
+/// Deletes a document under its lock. No reference to `documents` deletes the rows of the first table, and in
+/// PostgreSQL those of the second.
+pub(crate) async fn delete_rows(tx: &mut Tx, id: DocumentId) -> Result<(), TxError> {
+    put_deleted(tx, id, Utc::now(), true).await?;
+    sql!(
+        sqlite: ["DELETE FROM journal WHERE document_id = $1"],
+        postgres: ["DELETE FROM updates WHERE document_id = $1"],
+        id
+    )
+    .run(tx)
+    .await?;
+    sql!("DELETE FROM clients WHERE document_id = $1", id).run(tx).await?;
+    sql!("DELETE FROM documents WHERE id = $1", id).run(tx).await?;
+    Ok(())
+}
+
+pub(crate) async fn fetch(tx: &mut Tx, id: DocumentId) -> Result<Option<Document>, TxError> {
+    let document = sql!(
+        [
+            DOCUMENT_COLUMNS,
+            " FROM {documents} d JOIN users u ON u.id = d.owner_id \
+             WHERE d.id = $1 AND d.deleted_at IS NULL",
+        ],
+        id
+    );
+    document.row(tx).await?.as_ref().map(document_of).transpose()
+}
+
+pub(crate) fn document_of(row: &Row) -> Result<Document, TxError> {
+    Ok(Document {
+        id: row.get("id")?,
+        title: row.get("title")?,
+        external_id: row.get("external_id")?,
+        owner: row.user("owner_id", "owner_name")?,
+        characters: row.get("characters")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
 }

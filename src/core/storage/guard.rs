@@ -1,10 +1,7 @@
-//! Grants and guarded writes: the condition of a write, and the outcomes.
-
-use chrono::{DateTime, Utc};
+//! Guarded writes: the condition of a write, and the outcomes.
 
 use crate::domain::fence::Fence;
 use crate::domain::seat::Seat;
-use crate::storage::links::ShareLink;
 
 /// The condition of a guarded write: the seat still has this fence, and its link is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,26 +26,4 @@ pub enum Guarded<T> {
     Stale,
     /// A limit of count or size is reached.
     Full,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeatLookup {
-    /// The link, also a revoked one.
-    pub link: ShareLink,
-    /// The last ratified fence of the seat; a grant must exceed it.
-    pub floor: Fence,
-    /// The time of the token that carries the name of the seat's user. `None`: the seat has no user.
-    pub named_at: Option<DateTime<Utc>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ratified {
-    /// From now on the database accepts only writes under this fence.
-    Accepted,
-    /// The fence does not exceed the last one. The session acquires a grant above `last`.
-    Refused { last: Fence },
-    /// The link is missing or revoked: the seat no longer exists.
-    Gone,
-    /// The owner removed or replaced this reviewer after the claim began.
-    NotTheReviewer,
 }

@@ -7,8 +7,16 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::domain::ids::{InviteId, UserId};
+use crate::domain::ids::{InviteId, ShareLinkId, UserId};
+use crate::domain::limits::{ATTEMPT_AGAIN_AFTER, ATTEMPTS_PER_LINK_MAX};
 use crate::domain::user::User;
+use crate::storage::document_webhooks::{Departure, put_joined, put_left};
+use crate::storage::locks::{lock_of, vacate_reviewer};
+use crate::storage::partners::are_partners;
+use crate::storage::statement::{Row, json, sql};
+use crate::storage::tx::{Tx, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
 
 /// An invite that replaces every older one of its link.
 #[derive(Clone, Debug)]
@@ -58,4 +66,194 @@ pub enum Replaced {
     ReviewerExists,
     /// There is no such link, or it is revoked.
     Gone,
+}
+
+impl Storage {
+    pub fn invite_state(&self, link: ShareLinkId) -> StorageFuture<'_, Option<InviteState>> {
+        run!(self, Snapshot, tx => {
+            let row = sql!(
+                "SELECT invite_id, COALESCE(invited_at, created_at) AS invited_at, joined_at \
+                 FROM share_links WHERE id = $1 AND revoked_at IS NULL",
+                link
+            );
+            let Some(row) = row.row(tx).await? else { return Ok(None) };
+            let attempts = sql!(
+                "SELECT u.id, u.name, a.attempted_at FROM invite_attempts a \
+                 JOIN users u ON u.id = a.user_id WHERE a.link_id = $1 \
+                 ORDER BY a.attempted_at DESC, a.user_id LIMIT $2",
+                link,
+                ATTEMPTS_PER_LINK_MAX
+            );
+            let attempts = attempts.rows(tx).await?;
+            let attempt = |row: &Row| {
+                Ok::<_, TxError>(Attempt { user: row.user("id", "name")?, at: row.get("attempted_at")? })
+            };
+            Ok(Some(InviteState {
+                invite: row.get("invite_id")?,
+                invited_at: row.get("invited_at")?,
+                reviewer_since: row.get("joined_at")?,
+                attempts: attempts.iter().map(attempt).collect::<Result<_, _>>()?,
+            }))
+        })
+    }
+
+    /// Replaces the invite of an active link; the reviewer stays. False: there is no such link.
+    pub fn renew_invite<'a>(
+        &'a self,
+        link: ShareLinkId,
+        invite: &'a NewInvite,
+    ) -> StorageFuture<'a, bool> {
+        run!(self, Write, tx => {
+            lock_of(tx, link).await?;
+            put_invite(tx, link, invite).await
+        })
+    }
+
+    pub fn remove_reviewer<'a>(
+        &'a self,
+        link: ShareLinkId,
+        invite: &'a NewInvite,
+    ) -> StorageFuture<'a, Removed> {
+        run!(self, Write, tx => {
+            let locked = lock_of(tx, link).await?;
+            let Some(reviewer) = reviewer(tx, link).await? else { return Ok(Removed::Gone) };
+            let Some(former) = reviewer else { return Ok(Removed::NoReviewer) };
+            put_invite(tx, link, invite).await?;
+            sql!("UPDATE share_links SET reviewer_id = NULL, joined_at = NULL WHERE id = $1", link)
+                .run(tx)
+                .await?;
+            vacate_reviewer(tx, locked, link).await?;
+            put_left(tx, link, &former, Departure::Removed, invite.now).await?;
+            Ok(Removed::Done(former))
+        })
+    }
+
+    /// Makes a refused user the reviewer, in place of the present one. A partner of the owner whom the
+    /// link did not refuse becomes the reviewer of a link without one.
+    pub fn replace_reviewer<'a>(
+        &'a self,
+        link: ShareLinkId,
+        user: &'a UserId,
+        now: DateTime<Utc>,
+    ) -> StorageFuture<'a, Replaced> {
+        run!(self, Write, tx => {
+            let locked = lock_of(tx, link).await?;
+            let Some(former) = reviewer(tx, link).await? else { return Ok(Replaced::Gone) };
+            if former.as_ref() == Some(user) {
+                return Ok(Replaced::Done(None));
+            }
+            if !forget_attempt(tx, link, user).await? {
+                let owner = sql!(
+                    "SELECT d.owner_id FROM share_links l JOIN documents d ON d.id = l.document_id \
+                     WHERE l.id = $1",
+                    link
+                );
+                let owner: UserId = owner.one(tx).await?.get(0)?;
+                if !are_partners(tx, &owner, user).await? {
+                    return Ok(Replaced::NotAPartner);
+                }
+                if former.is_some() {
+                    return Ok(Replaced::ReviewerExists);
+                }
+            }
+            sql!(
+                "UPDATE share_links SET reviewer_id = $2, joined_at = $3 WHERE id = $1",
+                link,
+                user,
+                now
+            )
+            .run(tx)
+            .await?;
+            vacate_reviewer(tx, locked, link).await?;
+            if let Some(former) = &former {
+                put_left(tx, link, former, Departure::Removed, now).await?;
+            }
+            put_joined(tx, link, user, now).await?;
+            Ok(Replaced::Done(former))
+        })
+    }
+
+    /// In one statement. A revoked link has no answer.
+    pub fn not_reviewing_among<'a>(
+        &'a self,
+        reviewers: &'a [(ShareLinkId, UserId)],
+    ) -> StorageFuture<'a, Vec<(ShareLinkId, UserId)>> {
+        run!(self, Read, tx => {
+            let former = sql!(
+                "SELECT l.id, w.value ->> 1 AS user_id FROM {rows:$1} \
+                 JOIN share_links l ON l.id = w.value ->> 0 AND l.revoked_at IS NULL \
+                 WHERE l.reviewer_id IS DISTINCT FROM w.value ->> 1",
+                json(reviewers)?
+            );
+            let rows = former.rows(tx).await?;
+            rows.iter().map(|row| Ok((row.get("id")?, row.get("user_id")?))).collect()
+        })
+    }
+}
+
+/// The reviewer of an active link, under the lock of its document. The outer `None`: there is no such
+/// link.
+async fn reviewer(tx: &mut Tx, link: ShareLinkId) -> Result<Option<Option<UserId>>, TxError> {
+    sql!("SELECT reviewer_id FROM share_links WHERE id = $1 AND revoked_at IS NULL", link)
+        .value(tx)
+        .await
+}
+
+pub(crate) async fn put_invite(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    invite: &NewInvite,
+) -> Result<bool, TxError> {
+    let renewed = sql!(
+        "UPDATE share_links SET invite_id = $2, invite_hash = $3, invited_at = $4 \
+         WHERE id = $1 AND revoked_at IS NULL",
+        link,
+        invite.id,
+        invite.hash,
+        invite.now
+    );
+    Ok(renewed.run(tx).await? > 0)
+}
+
+/// Stores that the link refused a user who has a row, under the lock of its document. False: the user's
+/// last attempt was a moment ago, and nothing changes.
+pub async fn note_attempt(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    user: &UserId,
+    now: DateTime<Utc>,
+) -> Result<bool, TxError> {
+    let noted = sql!(
+        "INSERT INTO invite_attempts AS a (link_id, user_id, attempted_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (link_id, user_id) DO UPDATE SET attempted_at = excluded.attempted_at \
+         WHERE a.attempted_at <= $4",
+        link,
+        user,
+        now,
+        now - ATTEMPT_AGAIN_AFTER
+    );
+    if noted.run(tx).await? == 0 {
+        return Ok(false);
+    }
+    sql!(
+        "DELETE FROM invite_attempts WHERE link_id = $1 AND user_id IN ( \
+           SELECT user_id FROM invite_attempts WHERE link_id = $1 \
+           ORDER BY attempted_at DESC, user_id LIMIT 1000 OFFSET $2)",
+        link,
+        ATTEMPTS_PER_LINK_MAX
+    )
+    .run(tx)
+    .await?;
+    Ok(true)
+}
+
+/// Deletes a user's attempt, because the user becomes the reviewer. False: there was none.
+pub(crate) async fn forget_attempt(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    user: &UserId,
+) -> Result<bool, TxError> {
+    let deleted =
+        sql!("DELETE FROM invite_attempts WHERE link_id = $1 AND user_id = $2", link, user);
+    Ok(deleted.run(tx).await? > 0)
 }

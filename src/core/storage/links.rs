@@ -3,12 +3,22 @@
 //! A document has at most one active link, also when several servers create it at once (G11): a
 //! partial unique index enforces it.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
-use crate::storage::pagination::Cursor;
+use crate::storage::document_webhooks::put_joined;
+use crate::storage::invites::{forget_attempt, note_attempt};
+use crate::storage::locks::{change_guards, lock, lock_of};
+use crate::storage::pagination::{Cursor, Page};
+use crate::storage::statement::{Row, json, sql};
+use crate::storage::tx::{Tx, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::users::put_user;
+use crate::storage::{Storage, StorageFuture};
 
 /// A link to create, unless the document has one.
 #[derive(Clone, Debug)]
@@ -69,4 +79,216 @@ pub enum Joined {
     },
     /// There is no such link, or it is revoked.
     Gone,
+}
+
+pub(crate) const LINK_COLUMNS: &str = "l.id, l.document_id, d.title, w.id AS writer_id, \
+    w.name AS writer_name, r.id AS reviewer_id, r.name AS reviewer_name, l.invite_hash, l.created_at, \
+    l.revoked_at";
+
+pub(crate) const LINK_JOINS: &str = "JOIN documents d ON d.id = l.document_id \
+    JOIN users w ON w.id = d.owner_id LEFT JOIN users r ON r.id = l.reviewer_id ";
+
+impl Storage {
+    /// Creates the link if there is none. `None`: there is no such document.
+    pub fn find_or_create_link<'a>(
+        &'a self,
+        new: &'a NewShareLink,
+    ) -> StorageFuture<'a, Option<(ShareLink, FindOrCreate)>> {
+        run!(self, Write, tx => {
+            if lock(tx, new.document_id).await?.is_none() {
+                return Ok(None);
+            }
+            find_or_create(tx, new).await
+        })
+    }
+
+    /// Reads a link, also a revoked one.
+    pub fn link(&self, id: ShareLinkId) -> StorageFuture<'_, Option<ShareLink>> {
+        run!(self, Read, tx => { fetch(tx, id).await })
+    }
+
+    pub fn link_of(&self, document: DocumentId) -> StorageFuture<'_, Option<ShareLink>> {
+        run!(self, Read, tx => { fetch_active(tx, document).await })
+    }
+
+    /// Reads a page of the active links on which a user writes or reviews, newest first.
+    pub fn links_of<'a>(
+        &'a self,
+        user: &'a UserId,
+        page: &'a Page<ShareLinkId>,
+    ) -> StorageFuture<'a, Vec<ShareLink>> {
+        run!(self, Read, tx => {
+            // Two selects, one for each index: `OR` across tables would read every link.
+            let links = sql!(
+                [
+                    "SELECT ", LINK_COLUMNS, " FROM share_links l ", LINK_JOINS,
+                    "WHERE l.revoked_at IS NULL AND l.id IN ( \
+                       SELECT id FROM share_links WHERE reviewer_id = $1 AND revoked_at IS NULL \
+                       UNION \
+                       SELECT s.id FROM documents o JOIN share_links s ON s.document_id = o.id \
+                       WHERE o.owner_id = $1 AND s.revoked_at IS NULL \
+                     ) AND ($3 IS NULL OR (l.created_at, l.id) < ($3, $4)) \
+                     ORDER BY l.created_at DESC, l.id DESC LIMIT $2",
+                ],
+                user
+            );
+            links.page(page).rows(tx).await?.iter().map(link_of).collect()
+        })
+    }
+
+    /// Makes `user` the reviewer, unless the link has another. The link then stores the attempt. The
+    /// caller must check that `user` is not the writer.
+    pub fn join_link<'a>(
+        &'a self,
+        id: ShareLinkId,
+        user: &'a User,
+        now: DateTime<Utc>,
+    ) -> StorageFuture<'a, Joined> {
+        run!(self, Write, tx => {
+            lock_of(tx, id).await?;
+            let before = fetch(tx, id).await?.filter(|link| link.revoked_at.is_none());
+            let Some(before) = before else { return Ok(Joined::Gone) };
+            put_user(tx, user, now).await?;
+            if before.reviewer.is_some_and(|reviewer| reviewer.id != user.id) {
+                let is_noted = note_attempt(tx, id, &user.id, now).await?;
+                return Ok(Joined::ReviewerExists { document: before.document_id, is_noted });
+            }
+            put_reviewer(tx, id, &user.id, now).await?;
+            let link = fetch(tx, id).await?.ok_or(sqlx::Error::RowNotFound)?;
+            Ok(Joined::Reviewer(link))
+        })
+    }
+
+    /// Revokes a link. From the commit on, the database rejects every guarded write of its seats, on
+    /// every server. False: there is no such link, or it was revoked before.
+    pub fn revoke_link(&self, id: ShareLinkId, now: DateTime<Utc>) -> StorageFuture<'_, bool> {
+        run!(self, Write, tx => {
+            lock_of(tx, id).await?;
+            let revoked = sql!(
+                "UPDATE share_links SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL \
+                 RETURNING document_id",
+                id,
+                now
+            );
+            let Some(document) = revoked.value(tx).await? else { return Ok(false) };
+            change_guards(tx, document).await?;
+            Ok(true)
+        })
+    }
+
+    /// The titles of the documents of these links, also of revoked ones, read in one statement.
+    pub fn titles_of<'a>(
+        &'a self,
+        links: &'a [ShareLinkId],
+    ) -> StorageFuture<'a, HashMap<ShareLinkId, String>> {
+        run!(self, Read, tx => {
+            let titles = sql!(
+                "SELECT l.id, d.title FROM share_links l JOIN documents d ON d.id = l.document_id \
+                 WHERE l.id IN (SELECT w.value FROM {list:$1})",
+                json(links)?
+            );
+            let rows = titles.rows(tx).await?;
+            rows.iter().map(|row| Ok((row.get("id")?, row.get("title")?))).collect()
+        })
+    }
+
+    /// The links of a document, revoked ones too.
+    pub fn links_to(&self, document: DocumentId) -> StorageFuture<'_, Vec<ShareLinkId>> {
+        run!(self, Read, tx => {
+            sql!("SELECT id FROM share_links WHERE document_id = $1", document).values(tx).await
+        })
+    }
+
+    /// The links among `links` that are revoked or missing, read in one statement.
+    pub fn revoked_among<'a>(
+        &'a self,
+        links: &'a [ShareLinkId],
+    ) -> StorageFuture<'a, Vec<ShareLinkId>> {
+        run!(self, Read, tx => {
+            let revoked = sql!(
+                "SELECT w.value FROM {list:$1} LEFT JOIN share_links l \
+                 ON l.id = w.value AND l.revoked_at IS NULL WHERE l.id IS NULL",
+                json(links)?
+            );
+            revoked.values(tx).await
+        })
+    }
+}
+
+/// Finds or creates the link of a document, under its lock. `None`: there is no such document.
+pub async fn find_or_create(
+    tx: &mut Tx,
+    new: &NewShareLink,
+) -> Result<Option<(ShareLink, FindOrCreate)>, TxError> {
+    let made = sql!(
+        "INSERT INTO share_links (id, document_id, invite_hash, created_at) \
+         SELECT $1, d.id, $3, $4 FROM documents d \
+         WHERE d.id = $2 AND d.deleted_at IS NULL \
+         ON CONFLICT (document_id) WHERE revoked_at IS NULL DO NOTHING",
+        new.id,
+        new.document_id,
+        new.invite_hash,
+        new.now
+    );
+    let is_old = made.run(tx).await? == 0;
+    let found = if is_old { FindOrCreate::Existing } else { FindOrCreate::Created };
+    let link = fetch_active(tx, new.document_id).await?;
+    Ok(link.map(|link| (link, found)))
+}
+
+/// Makes a user who has a row the reviewer of a link without another, under the lock of its document.
+pub async fn put_reviewer(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    user: &UserId,
+    now: DateTime<Utc>,
+) -> Result<(), TxError> {
+    forget_attempt(tx, link, user).await?;
+    let joined = sql!(
+        "UPDATE share_links SET reviewer_id = $2, joined_at = COALESCE(joined_at, $3) \
+         WHERE id = $1 AND reviewer_id IS DISTINCT FROM $2",
+        link,
+        user,
+        now
+    );
+    if joined.run(tx).await? > 0 {
+        put_joined(tx, link, user, now).await?;
+    }
+    Ok(())
+}
+
+async fn fetch(tx: &mut Tx, id: ShareLinkId) -> Result<Option<ShareLink>, TxError> {
+    let link =
+        sql!(["SELECT ", LINK_COLUMNS, " FROM share_links l ", LINK_JOINS, "WHERE l.id = $1"], id);
+    link.row(tx).await?.as_ref().map(link_of).transpose()
+}
+
+pub async fn fetch_active(tx: &mut Tx, document: DocumentId) -> Result<Option<ShareLink>, TxError> {
+    let link = sql!(
+        [
+            "SELECT ",
+            LINK_COLUMNS,
+            " FROM share_links l ",
+            LINK_JOINS,
+            "WHERE l.document_id = $1 AND l.revoked_at IS NULL",
+        ],
+        document
+    );
+    link.row(tx).await?.as_ref().map(link_of).transpose()
+}
+
+pub(crate) fn link_of(row: &Row) -> Result<ShareLink, TxError> {
+    let reviewer: Option<UserId> = row.get("reviewer_id")?;
+    let reviewer =
+        reviewer.map(|id| Ok::<_, TxError>(User { id, name: row.get("reviewer_name")? }));
+    Ok(ShareLink {
+        id: row.get("id")?,
+        document_id: row.get("document_id")?,
+        title: row.get("title")?,
+        writer: row.user("writer_id", "writer_name")?,
+        reviewer: reviewer.transpose()?,
+        invite_hash: row.get("invite_hash")?,
+        created_at: row.get("created_at")?,
+        revoked_at: row.get("revoked_at")?,
+    })
 }

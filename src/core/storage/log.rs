@@ -4,8 +4,6 @@
 //! a snapshot. No update is ever renumbered, so a reader that has read up to a number reads on
 //! from there.
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
@@ -13,7 +11,6 @@ use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::guard::FenceGuard;
-use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
@@ -148,54 +145,4 @@ pub enum Appended {
     /// An earlier update of the group on the same document was refused, and this one may depend on
     /// it: stored alone, it would leave a gap in every replica (D7).
     Orphaned,
-}
-
-impl Storage {
-    /// Reads the whole log of a document. `None`: there is no such document.
-    pub fn log(&self, id: DocumentId) -> StorageFuture<'_, Option<Log>> {
-        boxed_on_engine!(self, log(id))
-    }
-
-    /// Reads the updates after number `seq`, and that update itself unless a compaction merged it: the
-    /// caller compares it. `None`: a compaction merged later ones, or the document is deleted; the
-    /// caller loads the whole log.
-    pub fn log_from(&self, id: DocumentId, seq: i64) -> StorageFuture<'_, Option<Tail>> {
-        boxed_on_engine!(self, log_from(id, seq))
-    }
-
-    /// The last number of each of these documents. Missing documents are left out.
-    pub fn last_numbers<'a>(
-        &'a self,
-        ids: &'a [DocumentId],
-    ) -> StorageFuture<'a, HashMap<DocumentId, i64>> {
-        boxed_on_engine!(self, last_numbers(ids))
-    }
-
-    /// Stores a group of updates in one transaction, with one outcome for each, by position. A refused
-    /// update also refuses the later ones on the same document, and no others. After an error none is
-    /// stored; if the reply to the commit was lost, all may be. Dropped before the commit, it stores
-    /// nothing. Dropped during the commit, the outcome is unknown. Updates are idempotent, so the
-    /// caller retries.
-    pub async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
-        on_engine!(self, append(batch))
-    }
-
-    /// Stores a group as [`append`](Self::append) does, without waiting for the locks of other
-    /// transactions: an update of a locked document returns `Busy` at once. Cancel safe as `append` is.
-    pub async fn append_unlocked(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
-        on_engine!(self, append_unlocked(batch))
-    }
-
-    /// Replaces all updates up to number `upto` by a snapshot. Later updates stay; so does a snapshot
-    /// that reaches as far or further (D5). False, and nothing changes, if the snapshot does not cover
-    /// an update that it would replace: the database was set back, and gave the number again.
-    pub fn compact<'a>(
-        &'a self,
-        id: DocumentId,
-        upto: i64,
-        merged: &'a Bytes,
-        covers: &'a Covers,
-    ) -> StorageFuture<'a, bool> {
-        boxed_on_engine!(self, compact(id, upto, merged, covers))
-    }
 }

@@ -3,11 +3,11 @@
 //!
 //! # Shape
 //!
-//! One file per subject has its types, and a file of that name in `sql` its statements. `statement` says
-//! how an engine stores a type of the domain, and `tx` how a transaction begins, ends and runs again. The
-//! folder of an engine has the log and the seats, whose statements are measured. [`Storage`] is an enum
-//! of engines: the set is closed and ours. Decisions that do not depend on the engine are plain code in
-//! `append_plan` and `version_plan`.
+//! One file per subject has its types, its statements and the methods of [`Storage`] that run them. `locks`
+//! has the locks of a transaction, `tx` how it begins, ends and runs again, and `statement` how an engine
+//! stores a type of the domain. The folder of an engine has what it does its own way: connections, and the
+//! log, whose statements are measured. [`Storage`] is an enum of engines: the set is closed and ours.
+//! Decisions that do not depend on the engine are plain code in `append_plan` and `version_plan`.
 //!
 //! # Invariants
 //!
@@ -30,78 +30,67 @@
 //!
 //! The database stores times in whole milliseconds.
 
+mod absent_waiters;
 mod append_plan;
 pub mod audit;
+mod batcher;
 pub mod bin;
 pub mod capacity;
 pub mod decisions;
 pub mod decode;
+pub(crate) mod document_webhooks;
 pub mod documents;
 pub mod error;
 pub mod guard;
+pub mod hooks;
 pub mod invites;
 pub mod links;
-pub(crate) mod locked;
+pub mod locks;
 pub mod log;
+pub mod packed;
 pub mod pagination;
 pub mod partners;
+pub mod persons;
 mod postgres;
 pub mod progress;
 pub mod replies;
 pub mod review_changes;
+pub mod review_rows;
+pub(crate) mod review_webhooks;
 pub mod reviews;
 pub mod revocations;
 pub mod root;
 pub mod seats;
-pub mod sql;
+pub(crate) mod sections;
 mod sqlite;
 pub mod statement;
 pub mod suggestions;
 pub mod trace;
+pub mod turns;
 pub mod tx;
 pub mod tx_error;
+mod updates;
 pub mod users;
-mod version_plan;
+pub mod version_plan;
 pub mod versions;
+pub mod webhook_claims;
+pub mod webhook_seats;
 pub mod webhooks;
 
 use futures_util::future::{BoxFuture, ready};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::storage::error::StorageError;
 use crate::storage::postgres::Postgres;
+use crate::storage::seats::SeatBatches;
 use crate::storage::sqlite::Sqlite;
+use crate::storage::statement::sql;
+use crate::storage::tx::run;
 
 pub use crate::storage::sqlite::copy;
 
 const SCHEMES: &str = "sqlite://FILE or postgres://HOST/DATABASE";
-
-/// Dispatches a call to the engine in use.
-macro_rules! on_engine {
-    ($storage:expr, $method:ident($($argument:expr),*)) => {
-        match &$storage.engine {
-            $crate::storage::Engine::Sqlite(engine) => engine.$method($($argument),*).await,
-            // Boxed: otherwise the future of every caller contains the space of this one.
-            $crate::storage::Engine::Postgres(engine) => {
-                Box::pin(engine.$method($($argument),*)).await
-            }
-        }
-    };
-}
-use on_engine;
-
-/// As `on_engine`, for a method that returns a boxed future: rustc compiles the body of an `async fn`
-/// again in each codegen unit and crate that awaits it.
-macro_rules! boxed_on_engine {
-    ($storage:expr, $method:ident($($argument:expr),*)) => {
-        match &$storage.engine {
-            $crate::storage::Engine::Sqlite(engine) => Box::pin(engine.$method($($argument),*)),
-            $crate::storage::Engine::Postgres(engine) => Box::pin(engine.$method($($argument),*)),
-        }
-    };
-}
-use boxed_on_engine;
 
 /// The text of a statement for one engine, for the test that prepares all of them.
 #[doc(hidden)]
@@ -119,6 +108,7 @@ pub struct Storage {
     /// The last measurement was above the bound.
     is_spent: Arc<AtomicBool>,
     is_reserve_spent: Arc<AtomicBool>,
+    seats: Arc<SeatBatches>,
 }
 
 #[derive(Clone, Debug)]
@@ -183,7 +173,8 @@ impl Storage {
     }
 
     fn of(engine: Engine) -> Self {
-        Self { engine, is_spent: Arc::default(), is_reserve_spent: Arc::default() }
+        let (is_spent, is_reserve_spent, seats) = Default::default();
+        Self { engine, is_spent, is_reserve_spent, seats }
     }
 
     /// Whether writes run one after another: the engine has a single writer.
@@ -192,9 +183,26 @@ impl Storage {
         matches!(self.engine, Engine::Sqlite(_))
     }
 
-    /// Runs one query, to check the connection. `Unsupported`: its schema is too old.
+    /// Runs one query, to check the connection. `Unsupported`: its schema is too old. PostgreSQL compares the
+    /// schema only after a reconnect, because balancers probe every second: a restored database may have an
+    /// older one. On SQLite `SELECT 1` would not read the file.
     pub fn check(&self) -> StorageFuture<'_, ()> {
-        boxed_on_engine!(self, check())
+        Box::pin(async move {
+            let Engine::Postgres(engine) = &self.engine else {
+                return self.schema().await.map(drop);
+            };
+            run!(self, Read, tx => { sql!("SELECT 1").run(tx).await.map(drop) }).await?;
+            if engine.reconnected().load(Ordering::Acquire) {
+                let (found, needed) = (self.schema().await?, engine.schema);
+                if found < needed {
+                    let what =
+                        format!("its schema has version {found}, and this galley needs {needed}");
+                    return Err(StorageError::Unsupported(what));
+                }
+                engine.reconnected().store(false, Ordering::Release);
+            }
+            Ok(())
+        })
     }
 
     /// Clears the file of the bytes of deleted rows: whether it has none. `None`: the caller repeats it. PostgreSQL
@@ -207,11 +215,17 @@ impl Storage {
     }
 
     pub fn schema(&self) -> StorageFuture<'_, i64> {
-        boxed_on_engine!(self, schema())
+        run!(self, Read, tx => {
+            sql!("SELECT max(version) FROM _sqlx_migrations").one(tx).await?.get(0)
+        })
     }
 
     /// Waits for running calls, and closes. Later calls are `Unavailable`.
     pub async fn close(&self) {
-        on_engine!(self, close());
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.close().await,
+            // Boxed: otherwise the future of every caller contains the space of this one.
+            Engine::Postgres(engine) => Box::pin(engine.close()).await,
+        }
     }
 }

@@ -4,11 +4,19 @@
 //! delivers changes to its sockets in the order of these numbers, each once. It ignores a number
 //! that it has delivered, and reads the database when one is missing.
 
-use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::ids::{DecisionId, DocumentId, ReviewId, ShareLinkId};
+use crate::domain::limits::DECIDED_ONE_BY_ONE_MAX;
+use crate::domain::review::Verdict;
+use crate::domain::seat::Seat;
 use crate::domain::section::StoredSection;
-use crate::storage::decisions::ManyChanged;
-use crate::storage::progress::StoredTurn;
-use crate::storage::reviews::StoredReview;
+use crate::domain::user::User;
+use crate::storage::review_rows::{StoredReview, fetch_one};
+use crate::storage::sections::sections_after;
+use crate::storage::statement::sql;
+use crate::storage::turns::{StoredTurn, turn_after};
+use crate::storage::tx::{Tx, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
 
 /// A room reads at most this many missed changes, and their deletions. It reconciles at each tick, and the
 /// rate limit allows far fewer changes between two ticks.
@@ -16,7 +24,7 @@ pub const MISSED_MAX: i64 = 1_000;
 
 /// The database stores a deletion for this many further changes of the document's reviews: some 4 MB. The
 /// id of a deleted review is spent meanwhile. Afterwards a review begins above each version of it
-/// (`insert` in `sql/reviews.rs`), so a version that a client has read never names other words.
+/// (`insert` in `reviews.rs`), so a version that a client has read never names other words.
 pub const DELETIONS_MAX: i64 = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +32,17 @@ pub struct DeletedReview {
     pub id: ReviewId,
     pub link: ShareLinkId,
     pub change: i64,
+}
+
+/// A change of many reviews at once, announced as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManyChanged {
+    /// Its number among the document's review changes.
+    pub change: i64,
+    pub id: DecisionId,
+    /// The verdict and the writer of a decision; `None` for its undo.
+    pub made: Option<(Verdict, User)>,
+    pub reviews: Vec<(ReviewId, i64)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,4 +67,156 @@ impl ReviewChanges {
     pub fn is_whole(&self, after: i64) -> bool {
         self.upto - after <= MISSED_MAX
     }
+}
+
+struct Changed {
+    link: ShareLinkId,
+    id: ReviewId,
+    version: i64,
+    change: i64,
+}
+
+impl Storage {
+    /// Reads a document's review changes after number `after`. `None`: there is no such document.
+    pub fn review_changes(
+        &self,
+        document: DocumentId,
+        after: i64,
+    ) -> StorageFuture<'_, Option<ReviewChanges>> {
+        run!(self, Snapshot, tx => {
+            let upto = sql!("SELECT review_changes FROM documents WHERE id = $1", document);
+            let Some(upto) = upto.value(tx).await? else { return Ok(None) };
+            let mut changes = ReviewChanges { upto, ..ReviewChanges::default() };
+            if !changes.is_whole(after) {
+                return Ok(Some(changes));
+            }
+            let changed = changed_after(tx, document, after).await?;
+            for same in changed.chunk_by(|one, next| one.change == next.change) {
+                if same.len() > DECIDED_ONE_BY_ONE_MAX
+                    && let Some(many) = fetch_many(tx, same).await?
+                {
+                    changes.decided.push(many);
+                    continue;
+                }
+                for Changed { link, id, .. } in same {
+                    changes.changed.extend(fetch_one(tx, *link, None, *id).await?);
+                }
+            }
+            let deleted = sql!(
+                "SELECT change, review_id, link_id FROM deleted_reviews \
+                 WHERE document_id = $1 AND change > $2 ORDER BY change",
+                document,
+                after
+            );
+            for row in deleted.rows(tx).await? {
+                let (id, link) = (row.get("review_id")?, row.get("link_id")?);
+                changes.deleted.push(DeletedReview { id, link, change: row.get("change")? });
+            }
+            changes.turn = turn_after(tx, document, after).await?;
+            changes.sections = sections_after(tx, document, after).await?;
+            Ok(Some(changes))
+        })
+    }
+}
+
+async fn changed_after(
+    tx: &mut Tx,
+    document: DocumentId,
+    after: i64,
+) -> Result<Vec<Changed>, TxError> {
+    let rows = sql!(
+        "SELECT r.link_id, r.id, r.version, r.last_change \
+         FROM share_links l JOIN reviews r ON r.link_id = l.id \
+         WHERE l.document_id = $1 AND l.revoked_at IS NULL AND r.last_change > $2 \
+         ORDER BY r.last_change",
+        document,
+        after
+    );
+    let mut changed = Vec::new();
+    for row in rows.rows(tx).await? {
+        let (link, id) = (row.get("link_id")?, row.get("id")?);
+        let (version, change) = (row.get("version")?, row.get("last_change")?);
+        changed.push(Changed { link, id, version, change });
+    }
+    Ok(changed)
+}
+
+/// The decision that changed these reviews, or its undo. `None`: the database has it no more.
+async fn fetch_many(tx: &mut Tx, same: &[Changed]) -> Result<Option<ManyChanged>, TxError> {
+    let Some(Changed { link, change, .. }) = same.first() else { return Ok(None) };
+    let row = sql!(
+        "SELECT d.id, d.verdict, u.id AS by_id, u.name AS by_name, d.change = $2 AS is_made \
+         FROM decisions d JOIN users u ON u.id = d.decided_by \
+         WHERE d.link_id = $1 AND (d.change = $2 OR d.undo_change = $2)",
+        link,
+        change
+    );
+    let Some(row) = row.row(tx).await? else { return Ok(None) };
+    let made = if row.get("is_made")? {
+        Some((row.get("verdict")?, row.user("by_id", "by_name")?))
+    } else {
+        None
+    };
+    let reviews = same.iter().map(|it| (it.id, it.version)).collect();
+    Ok(Some(ManyChanged { change: *change, id: row.get("id")?, made, reviews }))
+}
+
+/// Takes the next change numbers of the link's document, in the transaction of the changes. Returns the
+/// last one.
+pub(crate) async fn next_numbers(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    count: i64,
+) -> Result<i64, TxError> {
+    let number = sql!(
+        "UPDATE documents SET review_changes = review_changes + $2 \
+         WHERE id = (SELECT document_id FROM share_links WHERE id = $1) RETURNING review_changes",
+        link,
+        count
+    );
+    number.one(tx).await?.get(0)
+}
+
+/// Numbers the change of a review in this transaction, and stores the user who holds the seat.
+pub(crate) async fn note_change(tx: &mut Tx, seat: Seat, id: ReviewId) -> Result<(), TxError> {
+    let change = next_numbers(tx, seat.link, 1).await?;
+    sql!(
+        "UPDATE reviews SET last_change = $2, changed_by_number = $2, \
+         changed_by = (SELECT user_id FROM seats WHERE link_id = $3 AND role = $4), \
+         first_change = CASE WHEN first_change = 0 THEN $2 ELSE first_change END WHERE id = $1",
+        id,
+        change,
+        seat.link,
+        seat.role
+    )
+    .run(tx)
+    .await?;
+    Ok(())
+}
+
+/// Numbers the deletion of a review in this transaction. Returns the number.
+pub(crate) async fn note_deletion(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    id: ReviewId,
+) -> Result<i64, TxError> {
+    let change = next_numbers(tx, link, 1).await?;
+    sql!(
+        "INSERT INTO deleted_reviews (document_id, change, review_id, link_id) \
+         SELECT document_id, $2, $3, id FROM share_links WHERE id = $1",
+        link,
+        change,
+        id
+    )
+    .run(tx)
+    .await?;
+    sql!(
+        "DELETE FROM deleted_reviews WHERE change <= $2 \
+         AND document_id = (SELECT document_id FROM share_links WHERE id = $1)",
+        link,
+        change - DELETIONS_MAX
+    )
+    .run(tx)
+    .await?;
+    Ok(change)
 }

@@ -1,4 +1,4 @@
-//! Stored reviews and their replies.
+//! New and changed reviews.
 //!
 //! Every change names the seat that authorizes it (G14). Most changes also name the version that
 //! the caller has read. The transaction of the change checks both.
@@ -6,15 +6,28 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::anchor::{AnchorOrigin, RelativeRange};
-use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId, UserId};
+use crate::domain::ids::{ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::{
-    REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX, REVIEWS_BYTES_MAX,
+    OPEN_PER_LINK_MAX, REVIEW_BYTES_MAX, REVIEW_PAGE_ROWS_MAX, REVIEWS_BYTES_MAX,
+    REVIEWS_PER_LINK_MAX, SUMMARIES_PER_AUTHOR_MAX,
 };
-use crate::domain::review::{
-    Decided, Reply, ReviewKind, ReviewOrigin, ReviewOutcome, ReviewStatus,
-};
+use crate::domain::review::{ReviewOrigin, ReviewStatus};
+use crate::domain::seat::Seat;
 use crate::domain::user::User;
+use crate::storage::guard::{FenceGuard, Guarded};
+use crate::storage::locks::{Locked, require_seat};
 use crate::storage::pagination::Cursor;
+use crate::storage::review_changes::{DELETIONS_MAX, note_change, note_deletion};
+use crate::storage::review_rows::{
+    ReviewPage, SUMMARY, StoredReview, bytes_of_part, fetch_one, fetch_page,
+};
+use crate::storage::review_webhooks::{put_created, put_status, take_back};
+use crate::storage::statement::sql;
+use crate::storage::tx::{Tx, guarded, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::users::put_user;
+use crate::storage::webhook_seats::count_review;
+use crate::storage::{Storage, StorageFuture};
 
 #[derive(Clone, Debug)]
 pub struct NewReview {
@@ -40,124 +53,10 @@ impl NewReview {
     }
 }
 
-fn bytes_of_part(origin: &AnchorOrigin, text: &str) -> usize {
-    origin.quote.len() + origin.prefix.len() + origin.suffix.len() + text.len()
-}
-
-/// A part of a suggestion: its place, and the text for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredPart {
-    pub origin: AnchorOrigin,
-    /// The last known position of that range.
-    pub current: RelativeRange,
-    pub text: String,
-}
-
-impl StoredPart {
-    pub(crate) fn bytes(&self) -> usize {
-        bytes_of_part(&self.origin, &self.text)
-    }
-}
-
-/// A part of a stored suggestion.
-#[derive(Clone, Copy, Debug)]
-pub struct PartRef<'a> {
-    pub number: usize,
-    pub origin: &'a AnchorOrigin,
-    pub current: &'a RelativeRange,
-    pub text: &'a str,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReviewPage {
-    pub reviews: Vec<StoredReview>,
-    pub next: Option<Cursor<ReviewId>>,
-}
-
-/// Position and size of a review, read from the index of a link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Listed {
-    pub(crate) cursor: Cursor<ReviewId>,
-    /// Its bytes, with those of its replies.
-    pub(crate) bytes: i64,
-}
-
-/// The number of these reviews that fit a page: at most `rows`, at most
-/// [`REVIEW_PAGE_BYTES_MAX`] bytes, and at least one.
-///
-/// [`REVIEW_PAGE_BYTES_MAX`]: crate::domain::limits::REVIEW_PAGE_BYTES_MAX
-pub(crate) fn rows_of_page(listed: &[Listed], rows: u32) -> usize {
-    let rows = usize::try_from(rows.clamp(1, REVIEW_PAGE_ROWS_MAX)).unwrap_or(usize::MAX);
-    let mut bytes = 0_i64;
-    let fitting = listed.iter().take(rows).take_while(|review| {
-        bytes = bytes.saturating_add(review.bytes);
-        bytes <= REVIEW_PAGE_BYTES_MAX
-    });
-    fitting.count().max(1).min(listed.len())
-}
-
 /// Whether a review that grew from `before` to `after` bytes exceeds its bound, or all reviews of
 /// its link exceed theirs.
 pub(crate) fn is_too_large(before: i64, after: i64, all: i64) -> bool {
     before < after && (after > REVIEW_BYTES_MAX || all > REVIEWS_BYTES_MAX)
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredReview {
-    pub id: ReviewId,
-    pub link: ShareLinkId,
-    pub author: User,
-    pub is_summary: bool,
-    pub origin: AnchorOrigin,
-    /// The last known position of that range.
-    pub current: RelativeRange,
-    pub body: String,
-    pub suggestion: Option<String>,
-    /// The parts of a suggestion after its first.
-    pub more: Vec<StoredPart>,
-    pub source: ReviewOrigin,
-    pub status: ReviewStatus,
-    pub outcome: Option<ReviewOutcome>,
-    pub decided: Option<Decided>,
-    /// The version; each change increments it.
-    pub version: i64,
-    /// The numbers of its creation and of its last change among the document's review changes.
-    pub changes: (i64, i64),
-    /// The user of the last change. `None`: unknown, because an older server stored it.
-    pub changed_by: Option<UserId>,
-    /// The replies, oldest first.
-    pub replies: Vec<Reply>,
-    pub created_at: DateTime<Utc>,
-    /// The time of the last change of it or of one of its replies.
-    pub updated_at: DateTime<Utc>,
-}
-
-impl StoredReview {
-    #[must_use]
-    pub fn kind(&self) -> ReviewKind {
-        match &self.suggestion {
-            _ if self.is_summary => ReviewKind::Summary,
-            Some(_) => ReviewKind::Suggestion,
-            None => ReviewKind::Comment,
-        }
-    }
-
-    /// The parts of a suggestion; none of another review.
-    pub fn parts(&self) -> impl Iterator<Item = PartRef<'_>> {
-        let first = self.suggestion.iter();
-        let first = first.map(|text| (&self.origin, &self.current, text.as_str()));
-        let more = self.more.iter().map(|part| (&part.origin, &part.current, part.text.as_str()));
-        let all = first.chain(more).enumerate();
-        all.map(|(number, (origin, current, text))| PartRef { number, origin, current, text })
-    }
-
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        let first = bytes_of_part(&self.origin, self.suggestion.as_deref().unwrap_or_default());
-        let more = self.more.iter().map(StoredPart::bytes);
-        let replies = self.replies.iter().map(|reply| reply.body.len());
-        first + self.body.len() + more.chain(replies).sum::<usize>()
-    }
 }
 
 /// A change of a review. A field that is `None` stays.
@@ -183,10 +82,357 @@ impl ReviewChange {
     }
 }
 
-#[derive(Clone, Debug)]
-pub struct NewReply {
-    /// Its id; never used before.
-    pub id: ReplyId,
-    pub author: User,
-    pub body: String,
+/// The columns of a review that decide whether a change is allowed.
+pub(crate) struct ReviewRow {
+    pub(crate) version: i64,
+    status: ReviewStatus,
+    pub(crate) bytes: i64,
+}
+
+impl Storage {
+    /// Creates a review. `Full` at [`OPEN_PER_LINK_MAX`] of its kind, at [`REVIEWS_PER_LINK_MAX`], at
+    /// [`REVIEWS_BYTES_MAX`], or at [`SUMMARIES_PER_AUTHOR_MAX`]; an error `Refused` when the id is in use.
+    ///
+    /// [`REVIEWS_BYTES_MAX`]: crate::domain::limits::REVIEWS_BYTES_MAX
+    pub fn create_review<'a>(
+        &'a self,
+        new: &'a NewReview,
+        guard: FenceGuard,
+    ) -> StorageFuture<'a, Guarded<StoredReview>> {
+        guarded!(self, tx => {
+            let locked = admit(tx, new.link, guard).await?;
+            admit_one_more(tx, new).await?;
+            insert(tx, new, ReviewOrigin::Form).await?;
+            weigh(tx, new.link, new.id, 0).await?;
+            let review = the_review(tx, guard.seat, new.id).await?;
+            put_created(tx, locked, &review).await?;
+            count_review(tx, guard).await?;
+            Ok(review)
+        })
+    }
+
+    /// Reads a page of a link's reviews with their replies, oldest first. It starts after `after` and has
+    /// at most `rows` and [`REVIEW_PAGE_ROWS_MAX`] reviews, and at most [`REVIEW_PAGE_BYTES_MAX`]
+    /// bytes.
+    ///
+    /// [`REVIEW_PAGE_ROWS_MAX`]: crate::domain::limits::REVIEW_PAGE_ROWS_MAX
+    /// [`REVIEW_PAGE_BYTES_MAX`]: crate::domain::limits::REVIEW_PAGE_BYTES_MAX
+    pub fn reviews(
+        &self,
+        link: ShareLinkId,
+        after: Option<Cursor<ReviewId>>,
+        rows: u32,
+    ) -> StorageFuture<'_, ReviewPage> {
+        run!(self, Snapshot, tx => {
+            Ok(fetch_page(tx, link, None, after, rows).await?.unwrap_or_default())
+        })
+    }
+
+    /// All reviews of a link, which has a bound of bytes for them. An edit between two pages may be missed.
+    pub fn all_reviews(&self, link: ShareLinkId) -> StorageFuture<'_, Vec<StoredReview>> {
+        Box::pin(async move {
+            let ReviewPage { mut reviews, mut next } =
+                self.reviews(link, None, REVIEW_PAGE_ROWS_MAX).await?;
+            while next.is_some() {
+                let page = self.reviews(link, next, REVIEW_PAGE_ROWS_MAX).await?;
+                reviews.extend(page.reviews);
+                next = page.next;
+            }
+            Ok(reviews)
+        })
+    }
+
+    /// As [`reviews`](Self::reviews). `None`: the link is not active, or the reader is no member.
+    pub fn reviews_for<'a>(
+        &'a self,
+        link: ShareLinkId,
+        reader: &'a UserId,
+        after: Option<Cursor<ReviewId>>,
+        rows: u32,
+    ) -> StorageFuture<'a, Option<ReviewPage>> {
+        run!(self, Snapshot, tx => { fetch_page(tx, link, Some(reader), after, rows).await })
+    }
+
+    /// Reads one review of a link. `None` also if the link is not active, or the reader is no member.
+    pub fn review<'a>(
+        &'a self,
+        link: ShareLinkId,
+        reader: &'a UserId,
+        id: ReviewId,
+    ) -> StorageFuture<'a, Option<StoredReview>> {
+        run!(self, Snapshot, tx => { fetch_one(tx, link, Some(reader), id).await })
+    }
+
+    /// Changes a review. A caller that sets a status names the version that it has read. An accepted
+    /// review retains its status, and a review that is not open its words: a change of these is a
+    /// `VersionMismatch`. `Full` when the review would exceed [`REVIEW_BYTES_MAX`].
+    ///
+    /// [`REVIEW_BYTES_MAX`]: crate::domain::limits::REVIEW_BYTES_MAX
+    pub fn change_review<'a>(
+        &'a self,
+        link: ShareLinkId,
+        id: ReviewId,
+        change: &'a ReviewChange,
+        expected_version: Option<i64>,
+        guard: FenceGuard,
+        now: DateTime<Utc>,
+    ) -> StorageFuture<'a, Guarded<StoredReview>> {
+        guarded!(self, tx => {
+            let locked = admit(tx, link, guard).await?;
+            let row = lock_for_update(tx, link, id, expected_version).await?;
+            if !change.fits(row.status) {
+                let current = row.version;
+                return Err(TxError::Refused(Guarded::VersionMismatch { current }));
+            }
+            update(tx, id, change, now).await?;
+            weigh(tx, link, id, row.bytes).await?;
+            let review = the_review(tx, guard.seat, id).await?;
+            if change.status.is_some() {
+                put_status(tx, locked, &review).await?;
+            }
+            Ok(review)
+        })
+    }
+
+    /// Deletes a review with its replies. Returns the number of this change.
+    pub fn delete_review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+        expected_version: Option<i64>,
+        guard: FenceGuard,
+    ) -> StorageFuture<'_, Guarded<i64>> {
+        guarded!(self, tx => {
+            let locked = admit(tx, link, guard).await?;
+            lock_for_update(tx, link, id, expected_version).await?;
+            take_back(tx, locked, id).await?;
+            sql!("DELETE FROM reviews WHERE id = $1", id).run(tx).await?;
+            note_deletion(tx, link, id).await
+        })
+    }
+
+    /// Stores the current position of a review that was found from the position `read`. It is not a change of
+    /// the review: the version stays. A review that has another position by then, of a newer version or of a
+    /// decision, keeps that one.
+    pub fn relocate<'a>(
+        &'a self,
+        review: ReviewId,
+        part: usize,
+        read: &'a RelativeRange,
+        current: &'a RelativeRange,
+    ) -> StorageFuture<'a, ()> {
+        run!(self, Write, tx => {
+            let moved = if part == 0 {
+                sql!(
+                    "UPDATE reviews SET current_start = $2, current_end = $3 \
+                     WHERE id = $1 AND current_start = $4 AND current_end = $5",
+                    review,
+                    current.start,
+                    current.end,
+                    read.start,
+                    read.end
+                )
+            } else {
+                sql!(
+                    "UPDATE review_parts SET current_start = $3, current_end = $4 \
+                     WHERE review_id = $1 AND part = $2 AND current_start = $5 AND current_end = $6",
+                    review,
+                    part,
+                    current.start,
+                    current.end,
+                    read.start,
+                    read.end
+                )
+            };
+            moved.run(tx).await.map(drop)
+        })
+    }
+}
+
+/// The numbers of a link's reviews that have a bound.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    pub(crate) all: i64,
+    pub(crate) open_comments: i64,
+    pub(crate) open_suggestions: i64,
+    /// The parts of its open suggestions.
+    pub(crate) open_parts: i64,
+    pub(crate) bytes: i64,
+}
+
+pub(crate) async fn count(tx: &mut Tx, link: ShareLinkId) -> Result<Counts, TxError> {
+    let counts = sql!(
+        "SELECT * FROM (SELECT count(*) AS reviews, \
+           CAST(COALESCE(SUM(bytes), 0) AS bigint) AS bytes FROM reviews WHERE link_id = $1) AS every \
+         CROSS JOIN (SELECT count(*) AS open, \
+           CAST(COALESCE(SUM(more_parts), 0) AS bigint) AS more_parts, \
+           count(*) - count(suggestion) AS comments \
+           FROM reviews WHERE link_id = $1 AND status = 'open') AS open_ones",
+        link
+    );
+    let counts = counts.one(tx).await?;
+    let open_comments: i64 = counts.get("comments")?;
+    let open_suggestions = counts.get::<i64>("open")? - open_comments;
+    Ok(Counts {
+        all: counts.get("reviews")?,
+        open_comments,
+        open_suggestions,
+        open_parts: open_suggestions + counts.get::<i64>("more_parts")?,
+        bytes: counts.get("bytes")?,
+    })
+}
+
+/// Refuses a review whose link or whose author has the maximum number.
+async fn admit_one_more(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
+    let counts = count(tx, new.link).await?;
+    let open = match &new.suggestion {
+        Some(_) => counts.open_suggestions,
+        None => counts.open_comments,
+    };
+    if counts.all >= REVIEWS_PER_LINK_MAX || open >= OPEN_PER_LINK_MAX {
+        return Err(TxError::Refused(Guarded::Full));
+    }
+    if new.is_summary {
+        // Compared as an expression, so that SQLite reads the index of remarks.
+        let summaries = sql!(
+            "SELECT count(*) FROM reviews \
+             WHERE link_id = $1 AND kind = 'summary' AND author_id || '' = $2",
+            new.link,
+            new.author.id
+        );
+        if summaries.one(tx).await?.get::<i64>(0)? >= SUMMARIES_PER_AUTHOR_MAX {
+            return Err(TxError::Refused(Guarded::Full));
+        }
+    }
+    Ok(())
+}
+
+/// Its version is one, until the document has had more changes than the database stores deletions for. The
+/// last version of a forgotten deletion is below its number, since each version takes a number.
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    new: &NewReview,
+    source: ReviewOrigin,
+) -> Result<(), TxError> {
+    put_user(tx, &new.author, new.now).await?;
+    sql!(
+        "INSERT INTO reviews (id, link_id, author_id, anchor_start, anchor_end, quote, \
+         prefix, suffix, current_start, current_end, body, suggestion, status, version, \
+         created_at, updated_at, bytes, kind, origin) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+         (SELECT 1 + CASE WHEN $18 < d.review_changes THEN d.review_changes - $18 ELSE 0 END \
+         FROM documents d JOIN share_links l ON l.document_id = d.id WHERE l.id = $2), \
+         $14, $14, $15, $16, $17)",
+        new.id,
+        new.link,
+        new.author.id,
+        new.origin.range.start,
+        new.origin.range.end,
+        new.origin.quote,
+        new.origin.prefix,
+        new.origin.suffix,
+        new.current.start,
+        new.current.end,
+        new.body,
+        new.suggestion,
+        ReviewStatus::Open,
+        new.now,
+        new.bytes(),
+        new.is_summary.then_some(SUMMARY),
+        source,
+        DELETIONS_MAX
+    )
+    .run(tx)
+    .await?;
+    Ok(())
+}
+
+/// Refuses unless the guard is of that link, and holds.
+pub(crate) async fn admit(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    guard: FenceGuard,
+) -> Result<Locked, TxError> {
+    if guard.seat.link != link {
+        return Err(TxError::Refused(Guarded::Fenced));
+    }
+    require_seat(tx, guard).await
+}
+
+/// Refuses unless the review exists in the version that the caller has read.
+pub(crate) async fn lock_for_update(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    id: ReviewId,
+    expected: Option<i64>,
+) -> Result<ReviewRow, TxError> {
+    let row =
+        sql!("SELECT version, status, bytes FROM reviews WHERE id = $1 AND link_id = $2", id, link);
+    let row = row.row(tx).await?.ok_or(TxError::Refused(Guarded::NotFound))?;
+    let version = row.get("version")?;
+    if expected.is_some_and(|expected| expected != version) {
+        return Err(TxError::Refused(Guarded::VersionMismatch { current: version }));
+    }
+    Ok(ReviewRow { version, status: row.get("status")?, bytes: row.get("bytes")? })
+}
+
+/// Changes a review, and increments its version.
+pub(crate) async fn update(
+    tx: &mut Tx,
+    id: ReviewId,
+    change: &ReviewChange,
+    now: DateTime<Utc>,
+) -> Result<(), TxError> {
+    let suggestion = change.suggestion.as_ref();
+    sql!(
+        "UPDATE reviews SET body = COALESCE($2, body), \
+         suggestion = CASE WHEN $3 THEN $4 ELSE suggestion END, \
+         bytes = bytes + COALESCE(octet_length($2) - octet_length(body), 0) + CASE WHEN $3 \
+         THEN COALESCE(octet_length($4), 0) - COALESCE(octet_length(suggestion), 0) ELSE 0 END, \
+         status = COALESCE($5, status), version = version + 1, updated_at = $6, \
+         outcome = CASE WHEN $5 IS NULL THEN outcome END, \
+         decision_id = CASE WHEN $5 IS NULL THEN decision_id END, \
+         decided_by = CASE WHEN $5 IS NULL THEN decided_by END, \
+         decided_at = CASE WHEN $5 IS NULL THEN decided_at END WHERE id = $1",
+        id,
+        change.body,
+        suggestion.is_some(),
+        suggestion.and_then(Option::as_ref),
+        change.status,
+        now
+    )
+    .run(tx)
+    .await?;
+    Ok(())
+}
+
+/// Refuses if the review has grown, and it or all reviews of its link exceed their bound.
+pub(crate) async fn weigh(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    id: ReviewId,
+    before: i64,
+) -> Result<(), TxError> {
+    let sizes = sql!(
+        "SELECT r.bytes, \
+         (SELECT CAST(SUM(bytes) AS bigint) FROM reviews WHERE link_id = $2) AS of_all \
+         FROM reviews r WHERE r.id = $1",
+        id,
+        link
+    );
+    let sizes = sizes.one(tx).await?;
+    if is_too_large(before, sizes.get("bytes")?, sizes.get("of_all")?) {
+        return Err(TxError::Refused(Guarded::Full));
+    }
+    Ok(())
+}
+
+/// Reads the review that this transaction has written under the seat, and numbers the change.
+pub(crate) async fn the_review(
+    tx: &mut Tx,
+    seat: Seat,
+    id: ReviewId,
+) -> Result<StoredReview, TxError> {
+    note_change(tx, seat, id).await?;
+    fetch_one(tx, seat.link, None, id).await?.ok_or(TxError::Refused(Guarded::NotFound))
 }

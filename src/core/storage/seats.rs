@@ -9,39 +9,102 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, UserId};
-use crate::domain::seat::Seat;
-use crate::storage::decode;
+use crate::domain::seat::{Role, Seat};
+use crate::storage::batcher::Batcher;
+use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
-pub use crate::storage::guard::{FenceGuard, Guarded, Ratified, SeatLookup};
-use crate::storage::sql::links::link_of;
-use crate::storage::statement::Row;
-use crate::storage::tx::run;
+use crate::storage::links::{LINK_COLUMNS, LINK_JOINS, ShareLink, link_of};
+use crate::storage::locks::{lock_of, vacate};
+use crate::storage::statement::{Row, json, sql};
+use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
-use crate::storage::webhooks::NewGrant;
-use crate::storage::{Engine, Storage, StorageFuture, boxed_on_engine, postgres};
+use crate::storage::webhook_seats::{Grant, note_grant};
+use crate::storage::{Engine, Storage, StorageFuture, postgres, sqlite};
 
-/// Reads a link with the columns `fence` and `named_at`.
-pub(super) fn lookup_of(row: &Row) -> Result<SeatLookup, TxError> {
-    let floor: Option<Fence> = row.get("fence")?;
-    let floor = floor.unwrap_or(Fence::ZERO);
-    Ok(SeatLookup { link: link_of(row)?, floor, named_at: row.get("named_at")? })
+/// Calls of one statement of SQLite.
+const BATCH_MAX: usize = 1_024;
+
+/// The calls that wait for SQLite.
+#[derive(Debug)]
+pub(super) struct SeatBatches {
+    lookups: Batcher<Seat, Option<SeatLookup>>,
+    grants: Batcher<Grant, Ratified>,
 }
 
-/// Seats with their fences, from rows of an index into `wanted` and a fence. A fence that does not
-/// parse is left out: it concerns no other seat.
-pub(super) fn fences_of(wanted: &[Seat], rows: Vec<(i64, Option<i64>)>) -> Vec<(Seat, Fence)> {
-    let found = rows.into_iter().filter_map(|(at, number)| {
-        let seat = wanted.get(usize::try_from(at).ok()?)?;
-        let fence = number.map_or(Ok(Fence::ZERO), decode::fence).ok()?;
-        Some((*seat, fence))
-    });
-    found.collect()
+impl Default for SeatBatches {
+    fn default() -> Self {
+        Self { lookups: Batcher::new(BATCH_MAX), grants: Batcher::new(BATCH_MAX) }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeatLookup {
+    /// The link, also a revoked one.
+    pub link: ShareLink,
+    /// The last ratified fence of the seat; a grant must exceed it.
+    pub floor: Fence,
+    /// The time of the token that carries the name of the seat's user. `None`: the seat has no user.
+    pub named_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ratified {
+    /// From now on the database accepts only writes under this fence.
+    Accepted,
+    /// The fence does not exceed the last one. The session acquires a grant above `last`.
+    Refused { last: Fence },
+    /// The link is missing or revoked: the seat no longer exists.
+    Gone,
+    /// The owner removed or replaced this reviewer after the claim began.
+    NotTheReviewer,
 }
 
 impl Storage {
     /// Reads the state that a claim of a seat depends on. `None`: there is no such link.
     pub fn seat_lookup(&self, seat: Seat) -> StorageFuture<'_, Option<SeatLookup>> {
-        boxed_on_engine!(self, seat_lookup(seat))
+        match &self.engine {
+            Engine::Sqlite(_) => {
+                Box::pin(self.seats.lookups.run(seat, |seats| self.seat_lookups(seats)))
+            }
+            Engine::Postgres(_) => run!(self, Read, tx => {
+                let lookup = sql!(
+                    [
+                        "SELECT ", LINK_COLUMNS, ", s.fence, \
+                         CASE $2 WHEN 'writer' THEN w.updated_at ELSE r.updated_at END AS named_at \
+                         FROM share_links l ", LINK_JOINS,
+                        " LEFT JOIN seats s ON s.link_id = l.id AND s.role = $2 WHERE l.id = $1",
+                    ],
+                    seat.link,
+                    seat.role
+                );
+                lookup.row(tx).await?.as_ref().map(lookup_of).transpose()
+            }),
+        }
+    }
+
+    fn seat_lookups(&self, seats: Vec<Seat>) -> StorageFuture<'_, Vec<Option<SeatLookup>>> {
+        run!(self, Read, tx => {
+            let wanted: Vec<_> = (0_u32..).zip(&seats).map(|(at, it)| (it.link, it.role.as_str(), at)).collect();
+            // The seats come first: otherwise SQLite reads every link. They are one JSON text, so any number of
+            // them is the same statement.
+            let rows = sql!(
+                [
+                    "SELECT ", LINK_COLUMNS, ", s.fence, CAST(wanted.value ->> 2 AS bigint) AS at, \
+                     CASE wanted.value ->> 1 WHEN 'writer' THEN w.updated_at ELSE r.updated_at END AS named_at \
+                     FROM (SELECT w.value FROM {rows:$1}) wanted CROSS JOIN share_links l ", LINK_JOINS,
+                    " LEFT JOIN seats s ON s.link_id = l.id AND s.role = wanted.value ->> 1 \
+                     WHERE l.id = wanted.value ->> 0",
+                ],
+                json(&wanted)?
+            );
+            let mut lookups = vec![None; seats.len()];
+            for row in rows.rows(tx).await? {
+                if let Some(seat) = lookups.get_mut(row.get::<usize>("at")?) {
+                    *seat = Some(lookup_of(&row)?);
+                }
+            }
+            Ok(lookups)
+        })
     }
 
     /// Ratifies a grant if its fence exceeds the last ratified one. A repeated call with the same
@@ -54,23 +117,161 @@ impl Storage {
         user: &UserId,
         now: DateTime<Utc>,
     ) -> Result<Ratified, StorageError> {
+        let grant = Grant { seat, fence, session, user: user.clone(), now };
         match &self.engine {
-            Engine::Sqlite(engine) => engine.ratify(seat, fence, session, user, now).await,
+            // One statement and one commit ratify all grants that are queued.
+            Engine::Sqlite(_) => self.seats.grants.run(grant, |group| self.ratify_all(group)).await,
             Engine::Postgres(_) => {
-                let grant = NewGrant { seat, fence, user: user.as_str(), now };
-                run!(self, Write, tx => { postgres::seats::ratify(tx, session, grant).await }).await
+                self.ratify_all(vec![grant]).await?.pop().ok_or_else(|| corrupt("no outcome"))
             }
         }
     }
 
-    /// The ratified fences of those seats whose link is active; zero for a seat without one.
+    fn ratify_all(&self, group: Vec<Grant>) -> StorageFuture<'_, Vec<Ratified>> {
+        run!(self, Write, tx => {
+            let accepted = match tx.has_file_lock() {
+                true => sqlite::seats::accept(tx, &group).await?,
+                false => Vec::new(),
+            };
+            let mut outcomes = Vec::with_capacity(group.len());
+            for grant in &group {
+                let locked = lock_of(tx, grant.seat.link).await?;
+                let is_accepted = match tx.has_file_lock() {
+                    true => accepted.contains(&(grant.seat, grant.fence, grant.session)),
+                    false => postgres::seats::accept(tx, grant).await?,
+                };
+                outcomes.push(if is_accepted {
+                    note_grant(tx, locked, grant).await?;
+                    Ratified::Accepted
+                } else {
+                    refusal(tx, grant).await?
+                });
+            }
+            Ok(outcomes)
+        })
+    }
+
+    /// The ratified fences of those seats whose link is active; zero for a seat without one. A fence that does
+    /// not parse is left out: it concerns no other seat.
     pub fn fences<'a>(&'a self, seats: &'a [Seat]) -> StorageFuture<'a, Vec<(Seat, Fence)>> {
-        boxed_on_engine!(self, fences(seats))
+        run!(self, Read, tx => {
+            let wanted: Vec<_> = seats.iter().map(|seat| (seat.link, seat.role.as_str())).collect();
+            let fences = sql!(
+                "SELECT l.id, w.value ->> 1 AS role, s.fence FROM {rows:$1} CROSS JOIN share_links l \
+                 LEFT JOIN seats s ON s.link_id = l.id AND s.role = w.value ->> 1 \
+                 WHERE l.id = w.value ->> 0 AND l.revoked_at IS NULL",
+                json(&wanted)?
+            );
+            let fence_of = |row: &Row| -> Result<_, TxError> {
+                let fence: Option<Fence> = row.get("fence")?;
+                Ok((Seat::new(row.get("id")?, row.get("role")?), fence.unwrap_or(Fence::ZERO)))
+            };
+            Ok(fences.rows(tx).await?.iter().filter_map(|row| fence_of(row).ok()).collect())
+        })
     }
 
     /// From now on the database rejects writes under `fence`, before another session acquires the
     /// seat. It changes nothing if the seat has another fence.
     pub fn vacate(&self, seat: Seat, fence: Fence) -> StorageFuture<'_, ()> {
-        boxed_on_engine!(self, vacate(seat, fence))
+        run!(self, Write, tx => {
+            let locked = lock_of(tx, seat.link).await?;
+            vacate(tx, locked, seat, Some(fence)).await
+        })
+    }
+}
+
+/// Reads a link with the columns `fence` and `named_at`.
+fn lookup_of(row: &Row) -> Result<SeatLookup, TxError> {
+    let floor: Option<Fence> = row.get("fence")?;
+    let floor = floor.unwrap_or(Fence::ZERO);
+    Ok(SeatLookup { link: link_of(row)?, floor, named_at: row.get("named_at")? })
+}
+
+async fn refusal(tx: &mut Tx, grant: &Grant) -> Result<Ratified, TxError> {
+    let Grant { seat, ref user, .. } = *grant;
+    let link =
+        sql!("SELECT reviewer_id FROM share_links WHERE id = $1 AND revoked_at IS NULL", seat.link);
+    let Some(link) = link.row(tx).await? else { return Ok(Ratified::Gone) };
+    let reviewer: Option<String> = link.get("reviewer_id")?;
+    if seat.role == Role::Reviewer && reviewer.as_deref() != Some(user.as_str()) {
+        return Ok(Ratified::NotTheReviewer);
+    }
+    let last =
+        sql!("SELECT fence FROM seats WHERE link_id = $1 AND role = $2", seat.link, seat.role);
+    Ok(Ratified::Refused { last: last.value(tx).await?.unwrap_or(Fence::ZERO) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use bytes::Bytes;
+    use chrono::DateTime;
+    use futures_util::FutureExt as _;
+    use futures_util::future::poll_immediate;
+
+    use super::*;
+    use crate::domain::ids::{DocumentId, ShareLinkId};
+    use crate::domain::user::User;
+    use crate::storage::documents::NewDocument;
+    use crate::storage::links::NewShareLink;
+    use crate::storage::sqlite::Sqlite;
+
+    async fn link(sqlite: &Sqlite) -> ShareLinkId {
+        let (id, now) = (DocumentId::generate(), DateTime::UNIX_EPOCH);
+        let owner = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
+        let (title, update) = (String::new(), Bytes::new());
+        let document = NewDocument {
+            external_id: None,
+            id,
+            title,
+            owner,
+            update,
+            characters: 0,
+            sections: Vec::new(),
+            now,
+        };
+        let storage = Storage::of(Engine::Sqlite(sqlite.clone()));
+        storage.create_document(&document).await.expect("a document");
+        let link = ShareLinkId::generate();
+        let new = NewShareLink { id: link, document_id: id, invite_hash: [0; 32], now };
+        storage.find_or_create_link(&new).await.expect("a link");
+        link
+    }
+
+    /// The caller that has the mutex ratifies for all queued callers, and may be cancelled meanwhile.
+    #[tokio::test]
+    async fn a_grant_is_ratified_though_the_caller_that_runs_its_batch_is_cancelled() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let url = format!("sqlite://{}", folder.path().join("galley.db").display());
+        let sqlite = Sqlite::open(&url).await.expect("a new file");
+        let (other, third) = (link(&sqlite).await, link(&sqlite).await);
+        let link = link(&sqlite).await;
+        let (storage, user) = (Storage::of(Engine::Sqlite(sqlite.clone())), "kim".parse().unwrap());
+        let ratify = |seat| {
+            storage.ratify(seat, Fence(9), SessionId::generate(), &user, DateTime::UNIX_EPOCH)
+        };
+        // The first caller has the mutex and waits for the connection, so two others queue.
+        let connection = sqlite.write().await.expect("the connection");
+        let mut before = pin!(ratify(Seat::new(other, Role::Writer)));
+        assert_eq!(poll_immediate(&mut before).await, None);
+        let taker = Seat::new(link, Role::Writer);
+        let mut takes = Box::pin(ratify(taker));
+        let mut taken = pin!(ratify(Seat::new(third, Role::Writer)));
+        assert!(takes.as_mut().now_or_never().is_none());
+        assert_eq!(poll_immediate(&mut taken).await, None);
+        drop(connection);
+        assert_eq!(before.await, Ok(Ratified::Accepted));
+
+        // The second caller runs the batch of both, and waits for the connection.
+        let connection = sqlite.write().await.expect("the connection");
+        assert!(takes.as_mut().now_or_never().is_none());
+        drop(takes);
+        drop(connection);
+
+        assert_eq!(taken.await, Ok(Ratified::Accepted));
+        let seat_lookup =
+            storage.seat_lookup(taker).await.expect("it can be read").expect("a link");
+        assert_eq!(seat_lookup.floor, Fence::ZERO, "the cancelled grant was not ratified");
     }
 }

@@ -47,7 +47,7 @@ pub struct Sql {
 }
 
 /// The marks with their forms: SQLite, then PostgreSQL. `$` is the argument of the mark.
-const MARKS: [(&str, &str, &str); 9] = [
+const MARKS: [(&str, &str, &str); 11] = [
     // The documents with the updates of SQLite's journal.
     ("documents", "documents_now", "documents"),
     // The texts of a JSON array, each as `w.value`.
@@ -70,6 +70,10 @@ const MARKS: [(&str, &str, &str); 9] = [
         "(SELECT COALESCE(MAX(seq), 0) + 1 FROM webhooks)",
         "nextval('webhook_numbers')",
     ),
+    // The end of a selection that locks the rows of a table: of SQLite the transaction has the lock of the file.
+    ("lock", "", " FOR NO KEY UPDATE OF $"),
+    // The end of a selection of a row that the transaction refers to.
+    ("key share", "", " FOR KEY SHARE"),
     // The end of a selection of a row that the transaction deletes.
     ("for update", "", " FOR UPDATE"),
     // The end of a selection whose rows the transaction claims: another one claims the next ones.

@@ -1,21 +1,18 @@
 //! Transactions of either engine.
 //!
 //! [`run!`] and [`guarded!`] begin a transaction, run a block of statements, and commit; after a conflict
-//! they run it again. In PostgreSQL a transaction locks the document first, then users, then other rows.
+//! they run it again.
 
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::MutexGuard;
 
-use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
-use crate::storage::guard::FenceGuard;
-use crate::storage::locked::Locked;
-use crate::storage::log::{Append, Appended};
-use crate::storage::postgres::pool::PooledConn;
+use crate::storage::hooks::Hooks;
+use crate::storage::postgres::pool::{Connections, PooledConn, SNAPSHOT, TRIES, WRITE};
 use crate::storage::tx_error::TxError;
-use crate::storage::webhooks::Hooks;
-use crate::storage::{Engine, Storage, postgres, sqlite};
+use crate::storage::{Engine, Storage};
 
 /// A transaction, or a connection outside of one.
 pub struct Tx {
@@ -54,16 +51,23 @@ pub(crate) enum Conn<'c> {
 }
 
 impl Tx {
-    /// A write transaction of SQLite that the engine began itself.
-    pub(crate) fn of_sqlite(tx: Transaction<'static, Sqlite>, hooks: Hooks) -> Self {
-        Self { open: Open::Sqlite(tx), hooks, has_webhook: false }
-    }
-
     pub(crate) fn conn(&mut self) -> Conn<'_> {
         match &mut self.open {
             Open::Sqlite(tx) => Conn::Sqlite(tx),
             Open::SqliteReader(reader) => Conn::Sqlite(reader),
             Open::Postgres(conn, _) => Conn::Postgres(conn.connection()),
+        }
+    }
+
+    /// Whether it has the lock of the whole file, and locks no rows.
+    pub(crate) fn has_file_lock(&self) -> bool {
+        !matches!(self.open, Open::Postgres(..))
+    }
+
+    pub(crate) fn postgres(&mut self) -> Result<&mut PgConnection, TxError> {
+        match self.conn() {
+            Conn::Postgres(conn) => Ok(conn),
+            Conn::Sqlite(_) => Err(corrupt("a transaction of another engine").into()),
         }
     }
 
@@ -92,13 +96,9 @@ impl Storage {
             (Engine::Sqlite(it), Begin::Write | Begin::One) => Open::Sqlite(it.write().await?),
             (Engine::Sqlite(it), Begin::Snapshot) => Open::Sqlite(it.read().await?),
             (Engine::Sqlite(it), Begin::Read) => Open::SqliteReader(it.readers.acquire().await?),
-            (Engine::Postgres(it), Begin::Write | Begin::One) => {
-                Open::Postgres(it.others.begin(postgres::WRITE).await?, begin)
+            (Engine::Postgres(it), begin) => {
+                return Ok(Tx { hooks: self.hooks().clone(), ..it.others.begin(begin).await? });
             }
-            (Engine::Postgres(it), Begin::Snapshot) => {
-                Open::Postgres(it.others.begin(postgres::SNAPSHOT).await?, begin)
-            }
-            (Engine::Postgres(it), Begin::Read) => Open::Postgres(it.others.take().await?, begin),
         };
         Ok(Tx { open, hooks: self.hooks().clone(), has_webhook: false })
     }
@@ -123,17 +123,28 @@ impl Storage {
     ) -> Result<T, TxError> {
         match &self.engine {
             Engine::Sqlite(_) => run.await,
-            Engine::Postgres(_) => postgres::bounded(run).await,
+            Engine::Postgres(it) => it.others.bounded(run).await,
         }
     }
 }
 
-pub use crate::storage::postgres::pause;
+impl Connections {
+    pub(crate) async fn begin(&self, begin: Begin) -> Result<Tx, TxError> {
+        let conn = match begin {
+            Begin::Write | Begin::One => self.open(WRITE).await?,
+            Begin::Snapshot => self.open(SNAPSHOT).await?,
+            Begin::Read => self.take().await?,
+        };
+        Ok(Tx { open: Open::Postgres(conn, begin), hooks: Hooks::default(), has_webhook: false })
+    }
+}
+
+pub use crate::storage::postgres::pool::pause;
 
 /// Whether a call that failed so runs again, after `tries` runs.
 pub fn runs_again(error: &TxError, begin: Begin, tries: u32) -> bool {
     match (error, begin) {
-        (TxError::Again(_), Begin::Write | Begin::Snapshot) => tries < postgres::TRIES,
+        (TxError::Again(_), Begin::Write | Begin::Snapshot) => tries < TRIES,
         (TxError::Again(_) | TxError::Lost(_), Begin::Read | Begin::One) => tries < 2,
         _ => false,
     }
@@ -181,7 +192,7 @@ macro_rules! __run {
 pub use __run as run;
 
 /// Runs a block as a write transaction that a guard may refuse: a boxed future of a
-/// [`Guarded`](crate::storage::seats::Guarded).
+/// [`Guarded`](crate::storage::guard::Guarded).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __guarded {
@@ -191,85 +202,3 @@ macro_rules! __guarded {
     }};
 }
 pub use __guarded as guarded;
-
-// ---- Locks. A write transaction of SQLite has the lock of the whole file. ----------------------
-
-/// Locks a document for a change of its dependent rows. Later statements see every commit under the
-/// lock. `None`: there is no such document. (SQLite: a proof; the statements find a missing document.)
-pub async fn lock(tx: &mut Tx, id: DocumentId) -> Result<Option<Locked>, TxError> {
-    let is_there = match tx.conn() {
-        Conn::Sqlite(_) => true,
-        Conn::Postgres(conn) => postgres::locks::lock(conn, id).await?,
-    };
-    Ok(is_there.then(Locked::in_this_transaction))
-}
-
-/// Locks the document of a link, if there is one.
-pub async fn lock_of(tx: &mut Tx, link: ShareLinkId) -> Result<Locked, TxError> {
-    if let Conn::Postgres(conn) = tx.conn() {
-        postgres::locks::lock_of(conn, link).await?;
-    }
-    Ok(Locked::in_this_transaction())
-}
-
-pub(crate) async fn lock_histories(tx: &mut Tx, documents: &[String]) -> Result<(), TxError> {
-    match tx.conn() {
-        Conn::Sqlite(_) => Ok(()),
-        Conn::Postgres(conn) => postgres::locks::lock_histories(conn, documents).await,
-    }
-}
-
-/// The transaction sees every row of the audit, and no other appends one until it ends.
-pub async fn lock_audit(tx: &mut Tx) -> Result<(), TxError> {
-    match tx.conn() {
-        Conn::Sqlite(_) => Ok(()),
-        Conn::Postgres(conn) => postgres::locks::lock_audit(conn).await,
-    }
-}
-
-pub async fn lock_users(tx: &mut Tx, one: &UserId, other: &UserId) -> Result<(), TxError> {
-    match tx.conn() {
-        Conn::Sqlite(_) => Ok(()),
-        Conn::Postgres(conn) => postgres::locks::lock_users(conn, one, other).await,
-    }
-}
-
-/// Marks a change of the guards of a locked document, so that a group of edits detects it. Triggers mark it
-/// in SQLite.
-pub(crate) async fn change_guards(tx: &mut Tx, id: DocumentId) -> Result<(), TxError> {
-    match tx.conn() {
-        Conn::Sqlite(_) => Ok(()),
-        Conn::Postgres(conn) => postgres::locks::change_guards(conn, id).await,
-    }
-}
-
-/// Refuses unless the seat has that fence and its link is active (D2); the result stays valid until the
-/// commit.
-pub(crate) async fn require_seat(tx: &mut Tx, guard: FenceGuard) -> Result<Locked, TxError> {
-    match tx.conn() {
-        Conn::Sqlite(conn) => sqlite::seats::require_seat(conn, guard).await?,
-        Conn::Postgres(conn) => postgres::seats::require_seat(conn, guard).await?,
-    }
-    Ok(Locked::in_this_transaction())
-}
-
-/// Raises the fence of the reviewer's seat, under the lock of the link's document: no write under an
-/// earlier grant counts any more.
-pub(crate) async fn vacate_reviewer(
-    tx: &mut Tx,
-    _: Locked,
-    link: ShareLinkId,
-) -> Result<(), TxError> {
-    match tx.conn() {
-        Conn::Sqlite(conn) => sqlite::seats::vacate_reviewer(conn, link).await,
-        Conn::Postgres(conn) => postgres::seats::vacate_reviewer(conn, link).await,
-    }
-}
-
-/// Stores a group of updates, under the locks of their documents.
-pub(crate) async fn append_in(tx: &mut Tx, batch: &[Append]) -> Result<Vec<Appended>, TxError> {
-    match tx.conn() {
-        Conn::Sqlite(conn) => Ok(sqlite::log::append_in(conn, batch).await?),
-        Conn::Postgres(conn) => postgres::append::append_in(conn, batch).await,
-    }
-}

@@ -2,8 +2,35 @@
 
 use std::collections::HashSet;
 
+use chrono::{DateTime, Utc};
+
+use crate::domain::ids::{DocumentId, VersionId};
+use crate::domain::user::User;
 use crate::domain::version_policy::{VersionKind, VersionMark, may_name, surplus};
-use crate::storage::versions::{NewVersion, StoreOutcome};
+use crate::storage::packed::Packed;
+
+/// A version to store.
+#[derive(Clone, Debug)]
+pub struct NewVersion {
+    /// Its id; never used before.
+    pub id: VersionId,
+    /// The document.
+    pub document: DocumentId,
+    /// Why the version is due.
+    pub kind: VersionKind,
+    /// The name that a user gave it.
+    pub label: Option<String>,
+    /// The authors of the text and of the version.
+    pub authors: Vec<User>,
+    /// The number of the version that was restored.
+    pub restored_from: Option<i64>,
+    /// The number of the last update in it. The database must have that update.
+    pub seq: i64,
+    /// The text.
+    pub text: Packed,
+    /// The time of the version.
+    pub now: DateTime<Utc>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
@@ -11,15 +38,6 @@ pub(super) enum Refusal {
     NotNew,
     /// The document has no room for another named version.
     Full,
-}
-
-impl From<Refusal> for StoreOutcome {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NotNew => Self::NotNew,
-            Refusal::Full => Self::Full,
-        }
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -79,7 +97,7 @@ mod tests {
 
     use super::*;
     use crate::domain::ids::{DocumentId, VersionId};
-    use crate::storage::versions::Packed;
+    use crate::storage::packed::Packed;
 
     fn at(days: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_800_000_000, 0).unwrap() + TimeDelta::days(days)

@@ -4,99 +4,30 @@
 //! its own text, compressed; the database stores equal texts of a document once. `version_plan`
 //! decides whether a new version is stored, and which older versions are deleted for it.
 
-use std::fmt;
-use std::io::{Read, Write};
+use std::collections::BTreeSet;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use chrono::{DateTime, Utc};
-use flate2::Compression;
-use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
 use serde::Serialize;
+use serde_json::json;
 
-use crate::domain::ids::{DocumentId, VersionId};
-use crate::domain::limits::VERSION_TEXT_BYTES_MAX;
-use crate::domain::text::count_characters;
+use crate::domain::ids::{DocumentId, UserId, VersionId};
 use crate::domain::user::User;
-use crate::domain::version_policy::VersionKind;
+use crate::domain::version_policy::{VersionKind, VersionMark};
+use crate::domain::webhook::WebhookEvent;
+use crate::storage::decode::corrupt;
+use crate::storage::document_webhooks::put_about;
 use crate::storage::error::StorageError;
-
-/// A text as it is stored. Packing and unpacking take time in proportion to the text: callers run
-/// them on a thread that may block.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Packed {
-    /// SHA-256 of the text.
-    pub(crate) hash: [u8; 32],
-    /// The text, deflated.
-    pub(crate) bytes: Vec<u8>,
-    /// The characters of the text.
-    pub(crate) characters: i64,
-}
-
-impl Packed {
-    /// Packs a text.
-    #[must_use]
-    pub fn of(text: &str) -> Self {
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-        // Writing to memory does not fail.
-        let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
-        Self {
-            hash: sha256(text.as_bytes()),
-            bytes: written.unwrap_or_default(),
-            characters: count_characters(text),
-        }
-    }
-
-    /// Unpacks the text.
-    ///
-    /// # Errors
-    ///
-    /// `Corrupt` when the text does not match its hash.
-    pub fn unpack(&self) -> Result<String, StorageError> {
-        let corrupt = || StorageError::Corrupt("a version's text cannot be unpacked".to_owned());
-        let mut text = String::new();
-        // Bounded: a damaged row must not exhaust the memory.
-        let mut reader = DeflateDecoder::new(self.bytes.as_slice()).take(VERSION_TEXT_BYTES_MAX);
-        reader.read_to_string(&mut text).map_err(|_| corrupt())?;
-        if sha256(text.as_bytes()) == self.hash { Ok(text) } else { Err(corrupt()) }
-    }
-
-    /// The bytes of the packed text.
-    #[must_use]
-    pub fn length(&self) -> i64 {
-        i64::try_from(self.bytes.len()).unwrap_or(i64::MAX)
-    }
-}
-
-impl fmt::Debug for Packed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never prints the text itself.
-        f.debug_struct("Packed").field("bytes", &self.bytes.len()).finish_non_exhaustive()
-    }
-}
-
-/// A version to store.
-#[derive(Clone, Debug)]
-pub struct NewVersion {
-    /// Its id; never used before.
-    pub id: VersionId,
-    /// The document.
-    pub document: DocumentId,
-    /// Why the version is due.
-    pub kind: VersionKind,
-    /// The name that a user gave it.
-    pub label: Option<String>,
-    /// The authors of the text and of the version.
-    pub authors: Vec<User>,
-    /// The number of the version that was restored.
-    pub restored_from: Option<i64>,
-    /// The number of the last update in it. The database must have that update.
-    pub seq: i64,
-    /// The text.
-    pub text: Packed,
-    /// The time of the version.
-    pub now: DateTime<Utc>,
-}
+use crate::storage::guard::Guarded;
+use crate::storage::locks::{lock, lock_histories};
+use crate::storage::log::Append;
+use crate::storage::packed::Packed;
+use crate::storage::pagination::PAGE_ROWS_MAX;
+use crate::storage::statement::{Row, json as text, sql};
+use crate::storage::tx::{Tx, guarded, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::updates::store_edit;
+use crate::storage::version_plan::{NewVersion, Refusal, VersionPlan, VersionRow, plan};
+use crate::storage::{Storage, StorageFuture};
 
 /// A version of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -138,34 +69,241 @@ pub enum StoreOutcome {
     Gone,
 }
 
-/// The SHA-256 of a stored text or secret.
-pub fn sha256(bytes: &[u8]) -> [u8; 32] {
-    let mut hash = [0; 32];
-    hash.copy_from_slice(digest(&SHA256, bytes).as_ref());
-    hash
+impl From<Refusal> for StoreOutcome {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotNew => Self::NotNew,
+            Refusal::Full => Self::Full,
+        }
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+const COLUMNS: &str =
+    "id, document_id, number, kind, label, authors, restored_from, seq, characters, created_at";
 
-    #[test]
-    fn a_text_survives_being_packed() {
-        for text in ["", "한글 👩‍👩‍👧 e\u{301}\n", &"같은 말 ".repeat(10_000)] {
-            let packed = Packed::of(text);
-            assert_eq!(packed.unpack().unwrap(), text);
-            assert!(packed.bytes.len() <= text.len() + 16);
+impl Storage {
+    /// In one transaction, with one outcome for each, by position. Deletes older versions to make room.
+    /// After an error no version is stored.
+    pub fn store_versions<'a>(
+        &'a self,
+        batch: &'a [NewVersion],
+    ) -> StorageFuture<'a, Vec<StoreOutcome>> {
+        if batch.is_empty() {
+            return Box::pin(async { Ok(Vec::new()) });
         }
-        assert_eq!(Packed::of("각").characters, 1);
+        let ids: BTreeSet<_> = batch.iter().map(|new| new.document).collect();
+        let documents: Vec<_> = ids.iter().map(ToString::to_string).collect();
+        run!(self, Write, tx => {
+            // A webhook needs the lock of its document, which comes before that of the history.
+            if tx.hooks.want(WebhookEvent::VersionCreated) {
+                for id in &ids {
+                    lock(tx, *id).await?;
+                }
+            }
+            lock_histories(tx, &documents).await?;
+            let mut outcomes = Vec::with_capacity(batch.len());
+            for new in batch {
+                outcomes.push(store_version(tx, new, new.seq).await?);
+            }
+            Ok(outcomes)
+        })
     }
 
-    #[test]
-    fn a_damaged_version_is_not_returned_as_a_text() {
-        let packed = Packed::of("a text of some length, which says something");
-        let mut cut = packed.clone();
-        cut.bytes.truncate(8);
-        assert!(matches!(cut.unpack(), Err(StorageError::Corrupt(_))));
-        let other = Packed { hash: [0; 32], ..packed };
-        assert!(matches!(other.unpack(), Err(StorageError::Corrupt(_))));
+    /// Newest first: at most `limit`, below number `before`.
+    pub fn versions(
+        &self,
+        document: DocumentId,
+        limit: u32,
+        before: Option<i64>,
+    ) -> StorageFuture<'_, Vec<Version>> {
+        run!(self, Read, tx => {
+            let versions = sql!(
+                [
+                    "SELECT ", COLUMNS,
+                    " FROM versions WHERE document_id = $1 AND number < $2 \
+                     ORDER BY number DESC LIMIT $3",
+                ],
+                document,
+                before.unwrap_or(i64::MAX),
+                limit.min(PAGE_ROWS_MAX)
+            );
+            versions.rows(tx).await?.iter().map(version_from).collect()
+        })
     }
+
+    pub fn version(
+        &self,
+        document: DocumentId,
+        id: VersionId,
+    ) -> StorageFuture<'_, Option<(Version, Packed)>> {
+        run!(self, Snapshot, tx => {
+            let version = sql!(
+                ["SELECT ", COLUMNS, " FROM versions WHERE document_id = $1 AND id = $2"],
+                document,
+                id
+            );
+            let Some(version) = version.row(tx).await? else { return Ok(None) };
+            let version = version_from(&version)?;
+            let text = sql!(
+                "SELECT t.hash, t.bytes FROM versions v JOIN version_texts t \
+                 ON t.document_id = v.document_id AND t.hash = v.text_hash WHERE v.id = $1",
+                id
+            );
+            let text = text.one(tx).await?;
+            let (hash, bytes) = (text.get("hash")?, text.get("bytes")?);
+            let characters = version.characters;
+            Ok(Some((version, Packed { hash, bytes, characters })))
+        })
+    }
+
+    /// Stores an edit that restores a version, and the texts before and after it as versions, in one
+    /// transaction. The text before it is stored only if it is new. The edit must carry the guard of a
+    /// writer's seat, and in `expected_seq` the number it was made on. An edit under another user's Yjs
+    /// client id is `Stale`: the caller rebuilds it. Returns the number of the edit.
+    pub fn restore_version<'a>(
+        &'a self,
+        edit: &'a Append,
+        before: &'a NewVersion,
+        after: &'a NewVersion,
+    ) -> StorageFuture<'a, Guarded<(Version, i64)>> {
+        let documents = [edit.document.to_string()];
+        guarded!(self, tx => {
+            if lock(tx, edit.document).await?.is_none() {
+                return Err(TxError::Refused(Guarded::NotFound));
+            }
+            lock_histories(tx, &documents).await?;
+            // Stored first: versions are numbered in the order of their points in the log (D8).
+            store_version(tx, before, before.seq).await?;
+            let seq = store_edit(tx, edit).await?;
+            match store_version(tx, after, seq).await? {
+                StoreOutcome::Stored(version) => Ok((version, seq)),
+                StoreOutcome::Gone => Err(TxError::Refused(Guarded::NotFound)),
+                StoreOutcome::NotNew | StoreOutcome::Full => Err(TxError::Refused(Guarded::Full)),
+            }
+        })
+    }
+}
+
+/// Stores a version, under the lock of its document's history: the rows of its decision stay valid until
+/// the commit.
+async fn store_version(tx: &mut Tx, new: &NewVersion, seq: i64) -> Result<StoreOutcome, TxError> {
+    let last = sql!("SELECT last_seq FROM {documents} WHERE id = $1", new.document);
+    let Some(last) = last.value::<i64>(tx).await? else { return Ok(StoreOutcome::Gone) };
+    if last < seq {
+        // The last update of the version is not stored yet, and may still be lost.
+        return Ok(StoreOutcome::NotNew);
+    }
+    let stored = sql!(
+        "SELECT number, kind, created_at, text_bytes, seq, text_hash FROM versions \
+         WHERE document_id = $1 ORDER BY number",
+        new.document
+    );
+    let stored = stored.rows(tx).await?;
+    match plan(new, seq, stored.iter().map(mark_from).collect::<Result<_, _>>()?) {
+        Err(refusal) => Ok(refusal.into()),
+        Ok(plan) => Ok(StoreOutcome::Stored(write(tx, new, seq, &plan).await?)),
+    }
+}
+
+fn mark_from(row: &Row) -> Result<VersionRow, TxError> {
+    let (number, kind) = (row.get("number")?, row.get("kind")?);
+    let (created_at, bytes) = (row.get("created_at")?, row.get("text_bytes")?);
+    let mark = VersionMark { number, kind, created_at, bytes };
+    Ok(VersionRow { mark, seq: row.get("seq")?, hash: row.get("text_hash")? })
+}
+
+async fn write(
+    tx: &mut Tx,
+    new: &NewVersion,
+    seq: i64,
+    plan: &VersionPlan,
+) -> Result<Version, TxError> {
+    for number in &plan.versions {
+        sql!("DELETE FROM versions WHERE document_id = $1 AND number = $2", new.document, number)
+            .run(tx)
+            .await?;
+    }
+    for hash in &plan.texts {
+        sql!("DELETE FROM version_texts WHERE document_id = $1 AND hash = $2", new.document, hash)
+            .run(tx)
+            .await?;
+    }
+    sql!(
+        "INSERT INTO version_texts (document_id, hash, bytes) VALUES ($1, $2, $3) \
+         ON CONFLICT DO NOTHING",
+        new.document,
+        new.text.hash,
+        new.text.bytes
+    )
+    .run(tx)
+    .await?;
+    let version = sql!(
+        [
+            "INSERT INTO versions (id, document_id, number, kind, label, authors, restored_from, seq, \
+             characters, text_hash, text_bytes, created_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING ",
+            COLUMNS,
+        ],
+        new.id,
+        new.document,
+        plan.number,
+        new.kind,
+        new.label,
+        authors_json(&remembered(tx, &new.authors).await?)?,
+        new.restored_from,
+        seq,
+        new.text.characters,
+        new.text.hash,
+        new.text.length(),
+        new.now
+    );
+    let version = version_from(&version.one(tx).await?)?;
+    let authors: Vec<_> = version.authors.iter().map(|author| author.id.as_str()).collect();
+    let data = json!({
+        "version_id": version.id,
+        "number": version.number,
+        "kind": version.kind,
+        "characters": version.characters,
+        "author_ids": authors,
+    });
+    let event = WebhookEvent::VersionCreated;
+    put_about(tx, event, (new.document, None), new.now, data).await?;
+    Ok(version)
+}
+
+/// The authors of a version whom no deletion forgets or has forgotten.
+async fn remembered(tx: &mut Tx, authors: &[User]) -> Result<Vec<User>, TxError> {
+    if authors.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<_> = authors.iter().map(|author| &author.id).collect();
+    let stored = sql!(
+        "SELECT u.id FROM {list:$1} JOIN users u ON u.id = w.value \
+         WHERE NOT EXISTS (SELECT 1 FROM user_deletions d WHERE d.user_id = u.id)",
+        text(&ids)?
+    );
+    let stored: Vec<UserId> = stored.values(tx).await?;
+    Ok(authors.iter().filter(|author| stored.contains(&author.id)).cloned().collect())
+}
+
+/// As a server of the previous version reads them: with a text as each name.
+pub(crate) fn authors_json(authors: &[User]) -> Result<String, StorageError> {
+    let named: Vec<_> = authors.iter().map(|it| json!({ "id": it.id, "name": it.name })).collect();
+    text(&named)
+}
+
+fn version_from(row: &Row) -> Result<Version, TxError> {
+    let authors: String = row.get("authors")?;
+    Ok(Version {
+        id: row.get("id")?,
+        document: row.get("document_id")?,
+        number: row.get("number")?,
+        kind: row.get("kind")?,
+        label: row.get("label")?,
+        authors: serde_json::from_str(&authors).map_err(corrupt)?,
+        restored_from: row.get("restored_from")?,
+        seq: row.get("seq")?,
+        characters: row.get("characters")?,
+        created_at: row.get("created_at")?,
+    })
 }

@@ -10,69 +10,26 @@
 //!   fence. A server that lost its claim changes no row.
 //!
 //! A webhook never fails the transaction of its event: beyond the share of its endpoint in
-//! [`WEBHOOKS_MAX`], or beyond the document's part of it, it is dropped, and counted by document. An endpoint
+//! [`WEBHOOKS_MAX`](crate::domain::limits::WEBHOOKS_MAX), or beyond the document's part of it, it is dropped, and counted by document. An endpoint
 //! that is down fills its own share only, and a document its part; typed suggestions fill half of that.
 
 use std::collections::BTreeMap;
-use std::mem::take;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use tokio::sync::watch;
+use serde_json::Value;
 
-use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, ExternalId, ShareLinkId, WebhookId};
-use crate::domain::limits::{WEBHOOK_DOCUMENTS_MIN, WEBHOOKS_MAX};
-use crate::domain::seat::Seat;
+use crate::domain::ids::{DocumentId, ShareLinkId, WebhookId};
+use crate::domain::limits::{WEBHOOK_RETRY_WINDOW, WEBHOOK_TYPED_DELAY};
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::error::StorageError;
-use crate::storage::locked::Locked;
-use crate::storage::pagination::Cursor;
-use crate::storage::{Engine, Storage};
-
-#[derive(Clone, Debug)]
-pub struct WebhookTarget {
-    pub endpoint: String,
-    /// Its address without the query, for the administrator.
-    pub url: String,
-    pub events: Vec<WebhookEvent>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct Hooks(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    targets: OnceLock<Vec<Target>>,
-    /// Rises after each commit with webhooks.
-    added: watch::Sender<u64>,
-    /// Webhooks without room, since the last maintenance.
-    dropped: Mutex<Dropped>,
-}
-
-/// A number of webhooks for each document. `None`: their events have none.
-pub type Dropped = BTreeMap<Option<DocumentId>, u64>;
-
-#[derive(Debug)]
-struct Target {
-    is: WebhookTarget,
-    /// Rows that the endpoint may still add: its share minus the rows at the last measurement and those
-    /// that this server added since.
-    free_rows: AtomicI64,
-}
-
-impl Default for Inner {
-    fn default() -> Self {
-        let added = watch::Sender::new(0);
-        Self { targets: OnceLock::new(), added, dropped: Mutex::default() }
-    }
-}
-
-/// A new row: its id, endpoint and address, as JSON has them.
-pub(crate) type HookRow<'a> = (WebhookId, &'a str, &'a str);
+use crate::storage::locks::{Locked, lock};
+use crate::storage::pagination::{Cursor, Page};
+use crate::storage::statement::{Row, json, sql};
+use crate::storage::tx::{Tx, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture, trace};
 
 /// The document and the share link of an event. Its transaction has locked the document.
 #[derive(Clone, Copy, Debug)]
@@ -97,102 +54,6 @@ impl Subject {
     pub(crate) fn ids(self) -> (Option<DocumentId>, Option<ShareLinkId>) {
         (self.document, self.link)
     }
-}
-
-impl Hooks {
-    fn targets(&self) -> &[Target] {
-        self.0.targets.get().map_or(&[], Vec::as_slice)
-    }
-
-    /// The rows of one endpoint, pending and dead. One more share is that of all endpoints which the
-    /// settings have no longer.
-    fn share(&self) -> i64 {
-        let shares = i64::try_from(self.targets().len()).unwrap_or(i64::MAX).saturating_add(1);
-        WEBHOOKS_MAX / shares
-    }
-
-    /// The pending rows of one document and endpoint.
-    pub(crate) fn document_share(&self) -> i64 {
-        self.share() / WEBHOOK_DOCUMENTS_MIN
-    }
-
-    pub fn want(&self, event: WebhookEvent) -> bool {
-        self.targets().iter().any(|target| target.is.events.contains(&event))
-    }
-
-    pub(crate) fn want_seats(&self) -> bool {
-        self.want(WebhookEvent::SeatTaken) || self.want(WebhookEvent::SeatLeft)
-    }
-
-    /// Reserves a row for each endpoint that wants the event. An endpoint without free rows gets none. Returns
-    /// their number too.
-    pub(crate) fn reserve<'a>(&'a self, event: WebhookEvent) -> (Vec<HookRow<'a>>, usize) {
-        let wanting = self.targets().iter().filter(|target| target.is.events.contains(&event));
-        let (spent, rows): (Vec<_>, Vec<_>) =
-            wanting.partition(|target| target.free_rows.fetch_sub(1, Ordering::Relaxed) < 1);
-        let row =
-            |it: &'a Target| (WebhookId::generate(), it.is.endpoint.as_str(), it.is.url.as_str());
-        (rows.into_iter().map(row).collect(), spent.len())
-    }
-
-    /// Frees the rows of these endpoints, in whose lanes the document has no room.
-    pub(crate) fn give_back(&self, endpoints: &[&str]) {
-        for target in
-            self.targets().iter().filter(|it| endpoints.contains(&it.is.endpoint.as_str()))
-        {
-            target.free_rows.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    pub(crate) fn count_dropped(&self, document: Option<DocumentId>, webhooks: usize) {
-        let webhooks = u64::try_from(webhooks).unwrap_or(u64::MAX);
-        metrics::counter!("galley_webhook_total", "outcome" => "dropped").increment(webhooks);
-        *self.dropped().entry(document).or_default() += webhooks;
-    }
-
-    fn dropped(&self) -> MutexGuard<'_, Dropped> {
-        self.0.dropped.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Wakes the deliverer of this server after a commit with webhooks.
-    pub(crate) fn wake(&self) {
-        self.0.added.send_modify(|commits| *commits += 1);
-    }
-}
-
-/// The most webhooks that a claim takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClaimSize {
-    /// Webhooks without an attempt.
-    pub first: u32,
-    /// Webhooks whose last attempt failed, or ended with its server.
-    pub repeated: u32,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WebhookClaim {
-    pub id: WebhookId,
-    pub fence: i64,
-    pub lane: String,
-    /// Its document, whose row is the lock of the lane.
-    pub document: Option<DocumentId>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimedWebhook {
-    pub claim: WebhookClaim,
-    /// The kind of the event, as the database has it.
-    pub kind: String,
-    pub created_at: DateTime<Utc>,
-    pub link: Option<ShareLinkId>,
-    /// The id of its document in the host application.
-    pub external_id: Option<ExternalId>,
-    /// The data of the event: a JSON object.
-    pub data: String,
-    /// Attempts so far, this one included.
-    pub attempts: i64,
-    /// The trace of the request that caused the event.
-    pub traceparent: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -243,66 +104,97 @@ impl EndpointCount {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TakenSeat {
-    pub seat: Seat,
-    pub fence: Fence,
-    /// Whether the database still accepts its writes.
-    pub is_ratified: bool,
+/// For a statement.
+pub(crate) fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NewGrant<'a> {
-    pub(crate) seat: Seat,
-    pub(crate) fence: Fence,
-    pub(crate) user: &'a str,
-    pub(crate) now: DateTime<Utc>,
+const WEBHOOKS: &str = "SELECT id, type, url, document_id, link_id, created_at, attempts, next_at, \
+    last_error, state FROM webhooks ";
+
+/// The condition that no end of another webhook makes this one due: it is the first of its lane without a
+/// next attempt, or its next attempt is later than any pause, because the clock of the database was set
+/// back. `$1` is the longest pause, in milliseconds.
+const STUCK: &str = "state = 'pending' AND (next_at > {after:$1} OR next_at IS NULL AND NOT EXISTS ( \
+    SELECT 1 FROM webhooks e \
+    WHERE e.state = 'pending' AND e.lane = webhooks.lane AND e.seq < webhooks.seq))";
+
+/// Writes the webhooks of an event, in its transaction: one row for each endpoint, in one statement. A row is
+/// due at once unless its lane has a pending one. `data` runs only if an endpoint wants the event.
+pub async fn put(
+    tx: &mut Tx,
+    event: WebhookEvent,
+    about: (Subject, DateTime<Utc>),
+    data: impl FnOnce() -> Value,
+) -> Result<(), TxError> {
+    put_after(tx, (event, Duration::ZERO), about, data).await
+}
+
+/// Writes the webhooks of an event that its author may take back for `wait`: zero, or [`WEBHOOK_TYPED_DELAY`]. None
+/// is due sooner, and they have half of the document's share: the decisions about them have the rest.
+pub(crate) async fn put_after(
+    tx: &mut Tx,
+    (event, wait): (WebhookEvent, Duration),
+    (subject, now): (Subject, DateTime<Utc>),
+    data: impl FnOnce() -> Value,
+) -> Result<(), TxError> {
+    if !tx.hooks.want(event) {
+        return Ok(());
+    }
+    let hooks = tx.hooks.clone();
+    let (rows, without_room) = hooks.reserve(event);
+    let (document, link) = subject.ids();
+    let share = hooks.document_share();
+    let has_lane = document.is_some() || link.is_some();
+    debug_assert!(has_lane || event.may_lack_document(), "{} names no document", event.as_str());
+    let put = sql!(
+        "INSERT INTO webhooks (id, seq, endpoint, url, type, lane, document_id, link_id, data, \
+           created_at, give_up_at, state, attempts, fence, traceparent, external_id, next_at) \
+         SELECT n.id, {webhook number}, n.endpoint, n.url, $2, n.lane, n.document, $4, $5, $6, \
+           {after:$7}, 'pending', 0, 0, $10, \
+           (SELECT external_id FROM documents WHERE id = n.document), CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
+           WHERE p.lane = n.lane AND p.state = 'pending') THEN NULL ELSE {after:$8} END FROM ( \
+           SELECT w.value ->> 0 AS id, w.value ->> 1 AS endpoint, w.value ->> 2 AS url, \
+             d.document, (w.value ->> 1) || ' ' || COALESCE(d.document, w.value ->> 0) AS lane \
+           FROM {rows:$1} CROSS JOIN ( \
+             SELECT COALESCE($3, (SELECT document_id FROM share_links WHERE id = $4)) \
+             AS document) d) n \
+         WHERE NOT EXISTS (SELECT 1 FROM webhooks f \
+           WHERE f.lane = n.lane AND f.state = 'pending' LIMIT 1 OFFSET $9) RETURNING endpoint",
+        json(&rows)?,
+        event,
+        document,
+        link,
+        data().to_string(),
+        now,
+        milliseconds(WEBHOOK_RETRY_WINDOW + wait),
+        milliseconds(wait),
+        if wait.is_zero() { share } else { share / 2 } - 1,
+        trace::current().map(|it| it.as_str().to_owned())
+    );
+    let stored: Vec<String> = if rows.is_empty() { Vec::new() } else { put.values(tx).await? };
+    tx.has_webhook |= !stored.is_empty();
+    let all = rows.iter().map(|(_, endpoint, _)| *endpoint);
+    let full: Vec<_> = all.filter(|it| stored.iter().all(|stored| stored != it)).collect();
+    if without_room + full.len() > 0 {
+        hooks.give_back(&full);
+        let of_link = sql!(
+            "SELECT COALESCE($1, (SELECT document_id FROM share_links WHERE id = $2))",
+            document,
+            link
+        );
+        let document = of_link.value::<Option<DocumentId>>(tx).await?.flatten();
+        hooks.count_dropped(document, without_room + full.len());
+    }
+    Ok(())
 }
 
 impl Storage {
-    pub(crate) fn hooks(&self) -> &Hooks {
-        match &self.engine {
-            Engine::Sqlite(engine) => &engine.hooks,
-            Engine::Postgres(engine) => &engine.hooks,
-        }
-    }
-
-    /// Sets the endpoints, once, for all clones. Events before it write no webhooks.
-    pub fn set_webhooks(&self, targets: Vec<WebhookTarget>) {
-        let target = |is| Target { is, free_rows: AtomicI64::new(0) };
-        let targets: Vec<_> = targets.into_iter().map(target).collect();
-        let share = WEBHOOKS_MAX / i64::try_from(targets.len() + 1).unwrap_or(i64::MAX);
-        targets.iter().for_each(|target| target.free_rows.store(share, Ordering::Relaxed));
-        if self.hooks().0.targets.set(targets).is_err() {
-            tracing::error!("the endpoints of webhooks are set already");
-        }
-    }
-
-    /// A counter that rises after each commit of this process with webhooks.
-    #[must_use]
-    pub fn webhooks_added(&self) -> watch::Receiver<u64> {
-        self.hooks().0.added.subscribe()
-    }
-
-    /// The webhooks that this process dropped since the last call.
-    #[must_use]
-    pub fn take_dropped_webhooks(&self) -> Dropped {
-        take(&mut self.hooks().dropped())
-    }
-
-    #[must_use]
-    pub fn wants_seat_events(&self) -> bool {
-        self.hooks().want_seats()
-    }
-
     /// The count sets the free rows for new webhooks of this server.
     pub async fn measure_webhooks(&self) -> Result<WebhookCount, StorageError> {
         let count = self.count_webhooks().await?;
-        let hooks = self.hooks();
-        for target in hooks.targets() {
-            let rows = count.endpoints.get(&target.is.endpoint).map_or(0, EndpointCount::rows);
-            target.free_rows.store(hooks.share().saturating_sub(rows), Ordering::Relaxed);
-        }
+        let rows = |endpoint: &str| count.endpoints.get(endpoint).map_or(0, EndpointCount::rows);
+        self.hooks().set_rows(rows);
         Ok(count)
     }
 
@@ -313,9 +205,192 @@ impl Storage {
         let above = count.rows() - self.hooks().share() / 10 * 9;
         above.clamp(0, count.dead)
     }
+
+    /// Newest first. Without a state it contains both.
+    pub fn webhooks<'a>(
+        &'a self,
+        state: Option<WebhookState>,
+        page: &'a Page<WebhookId>,
+    ) -> StorageFuture<'a, Vec<StoredWebhook>> {
+        run!(self, Read, tx => {
+            let webhooks = sql!(
+                [
+                    WEBHOOKS,
+                    "WHERE ($1 IS NULL OR state = $1) \
+                     AND ($3 IS NULL OR (created_at, id) < ($3, $4)) \
+                     ORDER BY created_at DESC, id DESC LIMIT $2",
+                ],
+                state
+            );
+            webhooks.page(page).rows(tx).await?.iter().map(stored_from).collect()
+        })
+    }
+
+    /// Makes a dead webhook pending again, at the end of its lane. A pending one stays as it is. `None`:
+    /// there is no such webhook.
+    pub fn replay_webhook(&self, id: WebhookId) -> StorageFuture<'_, Option<StoredWebhook>> {
+        run!(self, Write, tx => {
+            let document = sql!("SELECT document_id FROM webhooks WHERE id = $1", id);
+            let Some(document) = document.value(tx).await? else { return Ok(None) };
+            lock_lane(tx, document).await?;
+            replay(tx, &id.to_string()).await?;
+            let row = sql!([WEBHOOKS, "WHERE id = $1"], id).row(tx).await?;
+            row.as_ref().map(stored_from).transpose()
+        })
+    }
+
+    /// Those of events since a time, the oldest first, at most `rows`, in one transaction. Returns their
+    /// number.
+    pub fn replay_dead_webhooks(
+        &self,
+        rows: u32,
+        since: Option<DateTime<Utc>>,
+    ) -> StorageFuture<'_, u64> {
+        run!(self, Write, tx => {
+            // Numbers rise with the commits of a lane; times are those of several servers' clocks.
+            let dead = sql!(
+                "SELECT id, document_id FROM webhooks WHERE state = 'dead' \
+                 AND ($2 IS NULL OR created_at >= $2) ORDER BY seq LIMIT $1",
+                rows,
+                since
+            );
+            let dead = dead.rows(tx).await?;
+            let documents = dead.iter().map(|row| row.get::<Option<DocumentId>>("document_id"));
+            let documents: Result<Vec<_>, _> = documents.filter_map(Result::transpose).collect();
+            let mut documents = documents?;
+            // The order in which every transaction locks several documents.
+            documents.sort_unstable();
+            documents.dedup();
+            for document in documents {
+                lock_lane(tx, Some(document)).await?;
+            }
+            let mut replayed = 0;
+            for row in &dead {
+                replayed += replay(tx, &row.get::<String>("id")?).await?;
+            }
+            Ok(replayed)
+        })
+    }
+
+    pub(crate) fn count_webhooks(&self) -> StorageFuture<'_, WebhookCount> {
+        run!(self, Read, tx => {
+            let counts = sql!(
+                "SELECT endpoint, state, count(*) AS count, MIN(created_at) AS oldest \
+                 FROM webhooks GROUP BY endpoint, state"
+            );
+            let mut count = WebhookCount::default();
+            for row in counts.rows(tx).await? {
+                let (rows, oldest) = (row.get("count")?, row.get("oldest")?);
+                let of_endpoint = count.endpoints.entry(row.get("endpoint")?).or_default();
+                match row.get("state")? {
+                    WebhookState::Pending => {
+                        of_endpoint.pending = rows;
+                        count.pending += rows;
+                        count.oldest = Some(count.oldest.map_or(oldest, |at| at.min(oldest)));
+                    }
+                    WebhookState::Dead => {
+                        of_endpoint.dead = rows;
+                        count.dead += rows;
+                    }
+                }
+            }
+            Ok(count)
+        })
+    }
+
+    /// Deletes the oldest dead webhooks of an endpoint. Returns their number.
+    pub fn delete_dead_webhooks<'a>(
+        &'a self,
+        endpoint: &'a str,
+        rows: i64,
+    ) -> StorageFuture<'a, u64> {
+        run!(self, One, tx => {
+            let deleted = sql!(
+                "DELETE FROM webhooks WHERE state = 'dead' AND id IN (SELECT id FROM webhooks \
+                 WHERE state = 'dead' AND endpoint = $1 ORDER BY created_at, id LIMIT $2)",
+                endpoint,
+                rows
+            );
+            deleted.run(tx).await
+        })
+    }
+
+    /// Makes the first pending webhook of a lane due if it has no next attempt: two transactions about a
+    /// purged document, which has no lock, may cause that. A webhook whose next attempt is further away
+    /// than `longest_pause` is due as well: the clock of the database was set back. Returns their number.
+    pub fn restore_due_webhooks(&self, longest_pause: Duration) -> StorageFuture<'_, u64> {
+        let latest = milliseconds(longest_pause);
+        Box::pin(async move {
+            // Without the writer: it reads every pending row of an outage.
+            let is_stuck = run!(self, Read, tx => {
+                let stuck = sql!(["SELECT 1 FROM webhooks WHERE ", STUCK, " LIMIT 1"], latest);
+                Ok(stuck.row(tx).await?.is_some())
+            });
+            let is_stuck: Result<bool, StorageError> = is_stuck.await;
+            if !is_stuck? {
+                return Ok(0);
+            }
+            let restored = run!(self, Write, tx => {
+                let restored = sql!(["UPDATE webhooks SET next_at = {now} WHERE ", STUCK], latest);
+                restored.run(tx).await
+            });
+            restored.await
+        })
+    }
 }
 
-/// For a statement.
-pub(crate) fn milliseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+/// Locks the lane of a document: no other transaction adds a webhook to it, or ends one. A purged
+/// document has no lock.
+pub(crate) async fn lock_lane(tx: &mut Tx, document: Option<DocumentId>) -> Result<(), TxError> {
+    if let Some(document) = document {
+        lock(tx, document).await?;
+    }
+    Ok(())
+}
+
+/// Makes the first pending webhook of a lane due, after the end of the one before it. The end of the time of
+/// its attempts says whether it is settled.
+pub(crate) async fn make_due(tx: &mut Tx, lane: &str) -> Result<(), TxError> {
+    sql!(
+        "UPDATE webhooks \
+         SET next_at = CASE WHEN give_up_at <= {after:$2} THEN {now} ELSE {after:$3} END \
+         WHERE next_at IS NULL AND id = ( \
+           SELECT id FROM webhooks WHERE lane = $1 AND state = 'pending' ORDER BY seq LIMIT 1)",
+        lane,
+        milliseconds(WEBHOOK_RETRY_WINDOW),
+        milliseconds(WEBHOOK_TYPED_DELAY)
+    )
+    .run(tx)
+    .await?;
+    Ok(())
+}
+
+/// Makes a dead webhook pending, at the end of its lane. Returns the number of changed rows.
+async fn replay(tx: &mut Tx, id: &str) -> Result<u64, TxError> {
+    tx.has_webhook = true;
+    let replayed = sql!(
+        "UPDATE webhooks SET state = 'pending', attempts = 0, fence = fence + 1, \
+         seq = {webhook number}, give_up_at = {after:$2}, \
+         next_at = CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
+           WHERE p.lane = webhooks.lane AND p.state = 'pending') THEN NULL ELSE {now} END \
+         WHERE id = $1 AND state = 'dead'",
+        id,
+        milliseconds(WEBHOOK_RETRY_WINDOW)
+    );
+    replayed.run(tx).await
+}
+
+fn stored_from(row: &Row) -> Result<StoredWebhook, TxError> {
+    Ok(StoredWebhook {
+        id: row.get("id")?,
+        kind: row.get("type")?,
+        url: row.get("url")?,
+        document: row.get("document_id")?,
+        link: row.get("link_id")?,
+        created_at: row.get("created_at")?,
+        attempts: row.get("attempts")?,
+        next_at: row.get("next_at")?,
+        last_error: row.get("last_error")?,
+        state: row.get("state")?,
+    })
 }

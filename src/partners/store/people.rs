@@ -7,10 +7,11 @@
 use crate::domain::handle::Handle;
 use crate::domain::ids::{PersonalLinkId, UserId};
 use crate::domain::user::User;
-use crate::storage::sql::users::put_user;
+use crate::storage::locks::lock_users;
 use crate::storage::statement::{Row, sql};
-use crate::storage::tx::{Tx, lock_users, run};
+use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
+use crate::storage::users::put_user;
 use crate::storage::{Storage, StorageFuture};
 use chrono::{DateTime, TimeDelta, Utc};
 

@@ -14,20 +14,17 @@ use crate::partners::request::{
     RequestFilter, Requested, ReviewRequest,
 };
 use crate::storage::guard::Guarded;
-use crate::storage::links::NewShareLink;
+use crate::storage::invites::note_attempt;
+use crate::storage::links::{NewShareLink, fetch_active, find_or_create, put_reviewer};
+use crate::storage::locks::{lock, lock_users};
 use crate::storage::pagination::Page;
-use crate::storage::partners::{Partnership, sorted};
+use crate::storage::partners::{Partnership, put_partners, sorted};
 use crate::storage::statement::{Row, sql};
-use crate::storage::tx::{Tx, guarded, lock, lock_users, run};
+use crate::storage::tx::{Tx, guarded, run};
 use crate::storage::tx_error::TxError;
-use crate::storage::webhooks::Subject;
+use crate::storage::users::put_user;
+use crate::storage::webhooks::{Subject, put};
 use crate::storage::{Storage, StorageFuture};
-
-use crate::storage::sql::invites::note_attempt;
-use crate::storage::sql::links::{fetch_active, find_or_create, put_reviewer};
-use crate::storage::sql::partners::put_partners;
-use crate::storage::sql::users::put_user;
-use crate::storage::sql::webhooks::put;
 
 /// Pending requests that one user has sent: each waits in the list of another user.
 const REQUESTS_PENDING_MAX: i64 = 20;

@@ -11,10 +11,10 @@ use crate::reminders::reminder::ReminderSubject;
 use crate::storage::statement::{Row, sql};
 use crate::storage::tx::run;
 use crate::storage::tx_error::TxError;
+use crate::storage::users::put_user;
 use crate::storage::{Storage, StorageFuture};
 
 use crate::periodic::store::RatifiedRun;
-use crate::storage::sql::users::put_user;
 
 /// The condition that a review `r` of a document `d` waits for its writer.
 pub(crate) const WAITS_FOR_ITS_WRITER: &str = "r.status = 'open' AND r.author_id <> d.owner_id AND NOT EXISTS ( \

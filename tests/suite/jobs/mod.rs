@@ -5,6 +5,8 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::storage::database::{Desk, new_review, user};
+use crate::storage::review_requests::new_request;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{TimeDelta, Utc};
@@ -32,8 +34,6 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::database::{Desk, new_review, user};
-use crate::storage::review_requests::new_request;
 use crate::support::fixtures::found;
 use crate::support::push_service::{Browser, PushService, Response};
 use crate::support::redis_server::{Server, TEST_TIMEOUT};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::storage::database::user;
 use chrono::{TimeDelta, Utc};
 use futures_util::future::join_all;
 use galley::domain::user::User;
@@ -22,7 +23,6 @@ use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::jobs::address_of;
-use crate::storage::database::user;
 use crate::support::fixtures::{apart, until};
 use crate::support::push_service::{Browser, PushService, Response};
 use crate::support::redis_server::TEST_TIMEOUT;

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::storage::database::{Desk, Location, Seated, at, new_reply, new_review, user};
+use crate::storage::suggestions::{part, suggestion};
+use crate::storage::webhook_fixtures::expire;
 use galley::domain::limits::WEBHOOK_LEASE;
 use galley::domain::webhook::WebhookEvent;
 use galley::outgoing::Outgoing;
 use galley::outgoing::destination::{Destination, Scope};
-use galley::storage::seats::Guarded;
+use galley::storage::guard::Guarded;
 use galley::storage::suggestions::AnchoredItem;
 use galley::webhooks::limits::WEBHOOK_ATTEMPT_MAX;
 use galley::webhooks::signature::WebhookSecret;
@@ -16,9 +19,6 @@ use rustls::RootCertStore;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::database::{Desk, Location, Seated, at, new_reply, new_review, user};
-use crate::storage::suggestions::{part, suggestion};
-use crate::storage::webhook_fixtures::expire;
 use crate::support::fixtures::{apart, until};
 use crate::support::postgres_server;
 use crate::support::push_service::{PushService, Received, Response};

@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::storage::files::stranger;
 use galley::storage::Storage;
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::process::Command;
 
 use crate::server::commands::{Ran, galley, galley_with};
 use crate::server::storage_outage::shim;
-use crate::storage::files::stranger;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::rest_client::Desk;

@@ -10,7 +10,7 @@ use galley::domain::review::Verdict;
 use galley::domain::seat::{Role, Seat};
 use galley::domain::user::User;
 use galley::storage::decisions::{DecisionPart, NewDecision};
-use galley::storage::seats::{FenceGuard, Guarded};
+use galley::storage::guard::{FenceGuard, Guarded};
 use serde_json::{Value, json};
 
 use crate::server::decision_fixtures::Pair;

@@ -7,9 +7,9 @@ use galley::domain::ids::ReviewId;
 use galley::domain::seat::{Role, Seat};
 use galley::domain::user::User;
 use galley::storage::Storage;
+use galley::storage::guard::{FenceGuard, Guarded};
 use galley::storage::log::Append;
 use galley::storage::reviews::{NewReview, ReviewChange};
-use galley::storage::seats::{FenceGuard, Guarded};
 use galley::yjs::log::SERVER_IDS;
 use galley::yjs::text::document_from_text;
 

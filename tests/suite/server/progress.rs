@@ -172,7 +172,7 @@ async fn g15_a_turn_that_no_message_announced_arrives_within_a_tick() {
     use galley::domain::fence::Fence;
     use galley::domain::seat::{Role, Seat};
     use galley::domain::user::User;
-    use galley::storage::seats::FenceGuard;
+    use galley::storage::guard::FenceGuard;
 
     let server = Server::with(&QUICK).await;
     let desk = server.desk(TEXT).await;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::storage::database::{self, new_document, new_link, new_review, ratify, user};
 use chrono::{TimeDelta, Timelike as _, Utc};
 use futures_util::future::join_all;
 use galley::domain::ids::ShareLinkId;
@@ -24,7 +25,6 @@ use crate::jobs::address_of;
 use crate::server::kill_campaign::{planned, say};
 use crate::server::offer_fixtures::Fleet;
 use crate::server::reminder_fixtures::{QUICK, browser, report, review, runs};
-use crate::storage::database::{self, new_document, new_link, new_review, ratify, user};
 use crate::support::fixtures::found;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
@@ -167,7 +167,7 @@ async fn add_documents(storage: &Storage) -> Vec<ShareLinkId> {
         let seat = Seat::new(link.id, Role::Reviewer);
         ratify(storage, seat, 20).await;
         let guard =
-            galley::storage::seats::FenceGuard { seat, fence: galley::domain::fence::Fence(20) };
+            galley::storage::guard::FenceGuard { seat, fence: galley::domain::fence::Fence(20) };
         let now = Utc::now() - TimeDelta::hours(2);
         let new = NewReview { now, ..new_review(link.id) };
         storage.create_review(&new, guard).await.expect("a review");

@@ -1,10 +1,9 @@
 //! The audit: rows are appended, and only the retention deletes them.
 
+use crate::storage::database::{Desk, Stranger, user};
 use chrono::{TimeDelta, Utc};
 use galley::storage::audit::{AUDIT_PURGED_AT_ONCE, Actor, AuditEntry, AuditQuery};
 use sqlx::AssertSqlSafe;
-
-use crate::storage::database::{Desk, Stranger, user};
 
 crate::storage::on_both_engines! {
     audit:

@@ -1,17 +1,17 @@
 //! The bin.
 
+use crate::storage::database::{
+    Desk, Seated, append_one, at, edit, floor, new_link, new_review, ratify, user, within,
+};
 use galley::domain::fence::Fence;
 use galley::domain::ids::ShareLinkId;
 use galley::storage::bin::LinkEnd;
 use galley::storage::capacity::Usage;
+use galley::storage::guard::Guarded;
 use galley::storage::links::Joined;
 use galley::storage::log::{Append, Appended};
 use galley::storage::pagination::Page;
-use galley::storage::seats::{Guarded, Ratified};
-
-use crate::storage::database::{
-    Desk, Seated, append_one, at, edit, floor, new_link, new_review, ratify, user, within,
-};
+use galley::storage::seats::Ratified;
 
 crate::storage::on_both_engines! {
     bin:

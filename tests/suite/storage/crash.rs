@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
+use crate::storage::database::{ALL, Desk, document_of, edit, user, within};
 use bytes::Bytes;
 use galley::domain::ids::DocumentId;
 use galley::storage::Storage;
@@ -11,7 +12,6 @@ use galley::storage::log::Appended;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::storage::database::{ALL, Desk, document_of, edit, user, within};
 use crate::support::fixtures::until;
 use crate::support::postgres_server::Server;
 

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use crate::storage::files;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use galley::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
@@ -14,15 +15,16 @@ use galley::domain::seat::{Role, Seat};
 use galley::domain::user::User;
 use galley::storage::Storage;
 use galley::storage::documents::{Document, NewDocument};
+use galley::storage::guard::FenceGuard;
 use galley::storage::invites::NewInvite;
 use galley::storage::links::{FindOrCreate, NewShareLink, ShareLink};
 use galley::storage::log::{Append, Appended, Covers};
-use galley::storage::reviews::{NewReply, NewReview};
-use galley::storage::seats::{FenceGuard, Ratified};
+use galley::storage::replies::NewReply;
+use galley::storage::reviews::NewReview;
+use galley::storage::seats::Ratified;
 use sqlx::{AssertSqlSafe, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
-use crate::storage::files;
 use crate::support::postgres_server;
 use crate::support::postgres_server::Database;
 

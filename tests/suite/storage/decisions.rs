@@ -1,5 +1,7 @@
 //! Decisions and their undo.
 
+use crate::storage::database::{Desk, Seated, at, edit, new_reply, user, within};
+use crate::storage::reviews::{done, make};
 use chrono::TimeDelta;
 use galley::domain::anchor::RelativeRange;
 use galley::domain::ids::{DecisionId, ReviewId};
@@ -9,15 +11,14 @@ use galley::domain::limits::{
 use galley::domain::review::{Decided, ReviewStatus, Verdict};
 use galley::domain::seat::Role;
 use galley::storage::decisions::{
-    Committed, DecisionPart, ManyChanged, NewDecision, StoredDecision, UndoneDecision,
+    Committed, DecisionPart, NewDecision, StoredDecision, UndoneDecision,
 };
+use galley::storage::guard::{FenceGuard, Guarded};
 use galley::storage::log::Append;
-use galley::storage::reviews::{ReviewChange, StoredReview};
-use galley::storage::seats::{FenceGuard, Guarded};
+use galley::storage::review_changes::ManyChanged;
+use galley::storage::review_rows::StoredReview;
+use galley::storage::reviews::ReviewChange;
 use tokio::task::JoinSet;
-
-use crate::storage::database::{Desk, Seated, at, edit, new_reply, user, within};
-use crate::storage::reviews::{done, make};
 
 crate::storage::on_both_engines! {
     decisions:

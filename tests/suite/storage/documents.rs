@@ -1,16 +1,15 @@
 //! Documents and users.
 
+use crate::storage::database::{self, ALL, Desk, append_one, at, edit, new_review, user};
 use bytes::Bytes;
 use galley::domain::ids::DocumentId;
 use galley::domain::user::User;
 use galley::storage::capacity::Usage;
 use galley::storage::documents::NewDocument;
 use galley::storage::error::StorageError;
+use galley::storage::guard::Guarded;
 use galley::storage::pagination::Page;
 use galley::storage::reviews::NewReview;
-use galley::storage::seats::Guarded;
-
-use crate::storage::database::{self, ALL, Desk, append_one, at, edit, new_review, user};
 
 crate::storage::on_both_engines! {
     documents:

@@ -1,5 +1,6 @@
 //! Exports: the fence of a build, and the bounds of stored files.
 
+use crate::storage::database::{Desk, append_one, at, edit, new_reply, new_review, user, within};
 use chrono::{DateTime, Utc};
 use galley::domain::export::{ExportFailure, ExportFormat};
 use galley::domain::fence::Fence;
@@ -10,10 +11,8 @@ use galley::exports::store;
 use galley::exports::store::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, NewExport, StoredExport,
 };
-use galley::storage::seats::Guarded;
+use galley::storage::guard::Guarded;
 use tokio::task::JoinSet;
-
-use crate::storage::database::{Desk, append_one, at, edit, new_reply, new_review, user, within};
 
 crate::storage::on_both_engines! {
     exports:

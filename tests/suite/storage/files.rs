@@ -3,14 +3,13 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::str::FromStr;
 
+use crate::storage::database::{Desk, append_one, edit, url, within};
 use galley::storage::Storage;
 use galley::storage::error::StorageError;
 use galley::storage::log::Appended;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tokio::task::JoinSet;
-
-use crate::storage::database::{Desk, append_one, edit, url, within};
 
 /// A connection outside Galley's pool.
 pub(crate) async fn stranger(url: &str) -> SqliteConnection {

@@ -1,16 +1,16 @@
 //! Names, codes for another device, invites, and the reviewer's end.
 
+use crate::storage::database::{Desk, at, floor, new_invite, new_review, user, within};
 use chrono::TimeDelta;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{SessionId, ShareLinkId};
 use galley::domain::seat::{Role, Seat};
+use galley::storage::guard::{FenceGuard, Guarded};
 use galley::storage::invites::{Removed, Replaced};
 use galley::storage::links::Joined;
-use galley::storage::seats::{FenceGuard, Guarded, Ratified};
+use galley::storage::seats::Ratified;
 use galley::transfer::store;
 use tokio::task::JoinSet;
-
-use crate::storage::database::{Desk, at, floor, new_invite, new_review, user, within};
 
 crate::storage::on_both_engines! {
     identity:

@@ -2,13 +2,12 @@
 
 use std::collections::HashSet;
 
+use crate::storage::database::{Desk, at, new_link, user, within};
 use galley::domain::ids::{DocumentId, ShareLinkId};
 use galley::domain::user::User;
 use galley::storage::links::{FindOrCreate, Joined};
 use galley::storage::pagination::Page;
 use tokio::task::JoinSet;
-
-use crate::storage::database::{Desk, at, new_link, user, within};
 
 crate::storage::on_both_engines! {
     links:

@@ -1,12 +1,11 @@
 //! The update log: numbers, owners of client ids, compaction.
 
+use crate::storage::database::{ALL, Desk, append_one, edit, user, within};
 use bytes::Bytes;
 use galley::domain::ids::DocumentId;
 use galley::storage::Storage;
 use galley::storage::log::{Append, Appended, Log, Tail};
 use tokio::task::JoinSet;
-
-use crate::storage::database::{ALL, Desk, append_one, edit, user, within};
 
 crate::storage::on_both_engines! {
     log:

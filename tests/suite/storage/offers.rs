@@ -1,5 +1,6 @@
 //! Review offers and their claims, without the lock: the second line.
 
+use crate::storage::database::{Desk, Location, Stranger, at, user, within};
 use chrono::{DateTime, TimeDelta, Utc};
 use galley::domain::fence::Fence;
 use galley::domain::ids::{ClaimId, OfferId};
@@ -10,8 +11,6 @@ use galley::storage::Storage;
 use galley::storage::pagination::Page;
 use galley::storage::partners::Partnership;
 use tokio::task::JoinSet;
-
-use crate::storage::database::{Desk, Location, Stranger, at, user, within};
 
 crate::storage::on_both_engines! {
     offers:

@@ -1,12 +1,11 @@
 //! Open and close of a database, schemas that Galley rejects, and locks of other connections.
 
+use crate::storage::database::{Desk, Location, Stranger, append_one, at, edit, user, within};
 use galley::domain::ids::DocumentId;
 use galley::storage::Storage;
 use galley::storage::error::StorageError;
 use galley::storage::log::Appended;
 use tokio::task::JoinSet;
-
-use crate::storage::database::{Desk, Location, Stranger, append_one, at, edit, user, within};
 
 crate::storage::on_both_engines! {
     open:

@@ -1,10 +1,9 @@
 //! Partners.
 
+use crate::storage::database::{Desk, at, user, within};
 use galley::storage::pagination::Page;
 use galley::storage::partners::Partnership;
 use tokio::task::JoinSet;
-
-use crate::storage::database::{Desk, at, user, within};
 
 crate::storage::on_both_engines! {
     partners:

@@ -1,5 +1,6 @@
 //! Handles and personal links.
 
+use crate::storage::database::{Desk, at, user, within};
 use chrono::TimeDelta;
 use galley::domain::handle::Handle;
 use galley::domain::ids::PersonalLinkId;
@@ -8,8 +9,6 @@ use galley::partners::store::people;
 use galley::partners::store::people::{HandleSet, NewPersonalLink, UserKey};
 use galley::storage::Storage;
 use tokio::task::JoinSet;
-
-use crate::storage::database::{Desk, at, user, within};
 
 crate::storage::on_both_engines! {
     people:

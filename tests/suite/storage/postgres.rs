@@ -1,6 +1,11 @@
 //! Behaviour of PostgreSQL only: session settings, concurrent creation of the schema, dead
 //! connections.
 
+use crate::storage::database::{
+    ALL, Desk, Seated, append_one, at, document_of, edit, floor, new_document, new_link,
+    new_review, ratify, user, within,
+};
+use crate::storage::proxy::Proxy;
 use galley::storage::Storage;
 use galley::storage::error::StorageError;
 use galley::storage::log::{Append, Appended};
@@ -8,11 +13,6 @@ use galley::storage::reviews::ReviewChange;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
 
-use crate::storage::database::{
-    ALL, Desk, Seated, append_one, at, document_of, edit, floor, new_document, new_link,
-    new_review, ratify, user, within,
-};
-use crate::storage::proxy::Proxy;
 use crate::support::postgres_server::{Server, shared};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,7 @@
 //! Jobs and reminders: fences, claims, candidates and settings.
 
+use crate::storage::database::{Desk, Seated, Stranger, at, new_reply, new_review, user, within};
+use crate::storage::review_requests::new_request;
 use chrono::{DateTime, TimeDelta, Utc};
 use galley::domain::fence::Fence;
 use galley::domain::ids::{NodeId, ShareLinkId};
@@ -15,12 +17,10 @@ use galley::push::store::PushAddress;
 use galley::reminders;
 use galley::reminders::reminder::{CandidateQuery, ReminderCandidate, ReminderSubject};
 use galley::reminders::store::candidates;
-use galley::storage::reviews::{NewReply, NewReview, ReviewChange};
-use galley::storage::seats::Guarded;
+use galley::storage::guard::Guarded;
+use galley::storage::replies::NewReply;
+use galley::storage::reviews::{NewReview, ReviewChange};
 use tokio::task::JoinSet;
-
-use crate::storage::database::{Desk, Seated, Stranger, at, new_reply, new_review, user, within};
-use crate::storage::review_requests::new_request;
 
 crate::storage::on_both_engines! {
     reminders:

@@ -1,5 +1,7 @@
 //! Requests of one user to another.
 
+use crate::storage::database::{Desk, at, document_of, user, within};
+use crate::storage::proxy::Proxy;
 use chrono::TimeDelta;
 use galley::domain::ids::{DocumentId, RequestId, ShareLinkId};
 use galley::domain::review_request::RequestState;
@@ -12,15 +14,13 @@ use galley::partners::store::requests::{
     self, accept_request, create_request, decline_requests, refuse_request, requests_of,
 };
 use galley::storage::Storage;
+use galley::storage::guard::Guarded;
 use galley::storage::invites::Replaced;
 use galley::storage::links::Joined;
 use galley::storage::pagination::Page;
 use galley::storage::partners::Partnership;
-use galley::storage::seats::Guarded;
 use tokio::task::JoinSet;
 
-use crate::storage::database::{Desk, at, document_of, user, within};
-use crate::storage::proxy::Proxy;
 use crate::support::postgres_server;
 
 crate::storage::on_both_engines! {

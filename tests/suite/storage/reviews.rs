@@ -1,5 +1,6 @@
 //! Reviews.
 
+use crate::storage::database::{Desk, Seated, at, new_invite, new_reply, new_review, user};
 use galley::domain::anchor::RelativeRange;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, ReplyId, ReviewId};
@@ -9,11 +10,10 @@ use galley::domain::limits::{
 };
 use galley::domain::review::ReviewStatus;
 use galley::domain::seat::Role;
+use galley::storage::guard::{FenceGuard, Guarded};
 use galley::storage::review_changes::{DeletedReview, ReviewChanges};
-use galley::storage::reviews::{NewReview, ReviewChange, StoredReview};
-use galley::storage::seats::{FenceGuard, Guarded};
-
-use crate::storage::database::{Desk, Seated, at, new_invite, new_reply, new_review, user};
+use galley::storage::review_rows::StoredReview;
+use galley::storage::reviews::{NewReview, ReviewChange};
 
 crate::storage::on_both_engines! {
     reviews:
@@ -282,7 +282,7 @@ pub(crate) async fn g17_a_review_rejects_bytes_beyond_its_limit(desk: Desk) {
     let reply = new_reply(&long(60_000));
     let mut refused = None;
     for _ in 0..6 {
-        let reply = galley::storage::reviews::NewReply { id: ReplyId::generate(), ..reply.clone() };
+        let reply = galley::storage::replies::NewReply { id: ReplyId::generate(), ..reply.clone() };
         match storage.add_reply(link, id, &reply, guard, at(5)).await.unwrap() {
             Guarded::Done(_) => {}
             other => refused = Some(other),

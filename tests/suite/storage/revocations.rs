@@ -2,13 +2,12 @@
 
 use std::borrow::Borrow as _;
 
+use crate::storage::database::{Desk, Stranger, at, user};
 use chrono::{SubsecRound as _, TimeDelta, Utc};
 use galley::domain::limits::TOKEN_AGE_MAX;
 use galley::storage::audit::{Actor, AuditEntry, AuditQuery};
 use galley::storage::revocations::{Revocation, TokenSubject};
 use galley::transfer::store;
-
-use crate::storage::database::{Desk, Stranger, at, user};
 
 crate::storage::on_both_engines! {
     revocations:

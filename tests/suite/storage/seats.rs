@@ -1,15 +1,15 @@
 //! Fences: which grants the database ratifies, and which writes it accepts.
 
+use crate::storage::database::{Desk, append_one, at, edit, floor, ratify, user, within};
 use bytes::Bytes;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{SessionId, ShareLinkId};
 use galley::domain::seat::{Role, Seat};
 use galley::storage::Storage;
+use galley::storage::guard::FenceGuard;
 use galley::storage::log::{Append, Appended};
-use galley::storage::seats::{FenceGuard, Ratified};
+use galley::storage::seats::Ratified;
 use tokio::task::JoinSet;
-
-use crate::storage::database::{Desk, append_one, at, edit, floor, ratify, user, within};
 
 crate::storage::on_both_engines! {
     seats:

@@ -6,13 +6,12 @@ use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::str::Chars;
 
+use crate::storage::database::{Desk, Location, Stranger};
 use galley::storage::error::StorageError;
 use galley::storage::statement::sql;
 use galley::storage::statement_text;
 use galley::storage::tx::run;
 use sqlx::{AssertSqlSafe, Executor as _, SqlSafeStr as _};
-
-use crate::storage::database::{Desk, Location, Stranger};
 
 crate::storage::on_both_engines! {
     statements:

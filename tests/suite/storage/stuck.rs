@@ -1,13 +1,13 @@
 //! Groups with locked rows, with rows that do not parse, and on a database that was set back. The
 //! tests show which edits storage commits and which it rejects (G16, decision 40).
 
+use crate::storage::database::{Desk, Location, Seated, edit, new_link, ratify, within};
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, ShareLinkId};
 use galley::domain::seat::{Role, Seat};
 use galley::storage::Storage;
 use galley::storage::log::{Append, Appended};
 
-use crate::storage::database::{Desk, Location, Seated, edit, new_link, ratify, within};
 use crate::support::postgres_server::locked_row;
 
 crate::storage::on_both_engines! {

@@ -1,5 +1,7 @@
 //! Typed suggestions: their parts in each reader, and the bounds of a link.
 
+use crate::storage::database::{Desk, Seated, at, edit, user};
+use crate::storage::reviews::done;
 use galley::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DecisionId, ReviewId};
@@ -9,13 +11,10 @@ use galley::domain::limits::{
 use galley::domain::review::{ReviewOrigin, ReviewOutcome, ReviewStatus, Verdict};
 use galley::domain::suggestion::Refusal;
 use galley::storage::decisions::{DecisionPart, NewDecision, UndoneDecision};
+use galley::storage::guard::{FenceGuard, Guarded};
 use galley::storage::review_changes::DELETIONS_MAX;
-use galley::storage::reviews::{StoredPart, StoredReview};
-use galley::storage::seats::{FenceGuard, Guarded};
+use galley::storage::review_rows::{StoredPart, StoredReview};
 use galley::storage::suggestions::{AnchoredItem, AnchoredSuggestion, ItemOutcome};
-
-use crate::storage::database::{Desk, Seated, at, edit, user};
-use crate::storage::reviews::done;
 
 crate::storage::on_both_engines! {
     suggestions:

@@ -1,5 +1,6 @@
 //! The talk of both users about a text: remarks on the whole text, replies, seen marks, the turn.
 
+use crate::storage::database::{Desk, Seated, at, new_reply, new_review, user};
 use galley::domain::anchor::{AnchorOrigin, RelativeRange};
 use galley::domain::fence::Fence;
 use galley::domain::ids::{ReplyId, ReviewId, SessionId, ShareLinkId, UserId};
@@ -7,12 +8,11 @@ use galley::domain::limits::SUMMARIES_PER_AUTHOR_MAX;
 use galley::domain::progress::{Progress, ReviewCounts};
 use galley::domain::review::{ReviewKind, ReviewStatus};
 use galley::domain::seat::{Role, Seat};
+use galley::storage::guard::{FenceGuard, Guarded};
 use galley::storage::progress::Passed;
-use galley::storage::replies::OwnReply;
-use galley::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
-use galley::storage::seats::{FenceGuard, Guarded};
-
-use crate::storage::database::{Desk, Seated, at, new_reply, new_review, user};
+use galley::storage::replies::{NewReply, OwnReply};
+use galley::storage::review_rows::StoredReview;
+use galley::storage::reviews::{NewReview, ReviewChange};
 
 crate::storage::on_both_engines! {
     talk:

@@ -1,5 +1,6 @@
 //! Versions: which ones are stored, which duplicates are skipped, and restores under a fence.
 
+use crate::storage::database::{ALL, Desk, at, edit, ratify, user, within};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use galley::domain::fence::Fence;
@@ -7,12 +8,12 @@ use galley::domain::ids::{DocumentId, VersionId};
 use galley::domain::limits::VERSIONS_MAX;
 use galley::domain::version_policy::VersionKind;
 use galley::storage::Storage;
+use galley::storage::guard::{FenceGuard, Guarded};
 use galley::storage::log::Append;
-use galley::storage::seats::{FenceGuard, Guarded};
-use galley::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
+use galley::storage::packed::Packed;
+use galley::storage::version_plan::NewVersion;
+use galley::storage::versions::{StoreOutcome, Version};
 use tokio::task::JoinSet;
-
-use crate::storage::database::{ALL, Desk, at, edit, ratify, user, within};
 
 crate::storage::on_both_engines! {
     versions:

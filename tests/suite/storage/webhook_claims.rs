@@ -1,14 +1,13 @@
 //! Claims of webhooks: repeated attempts, and rows that do not parse.
 
-use galley::domain::limits::WEBHOOK_LEASE;
-use galley::domain::webhook::WebhookState;
-use galley::storage::pagination::Page;
-use galley::storage::webhooks::ClaimSize;
-
 use crate::storage::database::Desk;
 use crate::storage::webhook_fixtures::{
     A, B, SOON, all_to_a, claim, drain, expire, kinds, quiet, replied, rows, set, wake,
 };
+use galley::domain::limits::WEBHOOK_LEASE;
+use galley::domain::webhook::WebhookState;
+use galley::storage::pagination::Page;
+use galley::storage::webhook_claims::ClaimSize;
 
 crate::storage::on_both_engines! {
     webhook_claims:

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use crate::storage::database::{Desk, Location, Seated, at, new_reply, new_review};
 use galley::domain::webhook::{WebhookEvent, WebhookState};
 use galley::storage::Storage;
+use galley::storage::guard::Guarded;
+use galley::storage::hooks::WebhookTarget;
 use galley::storage::pagination::Page;
-use galley::storage::seats::Guarded;
-use galley::storage::webhooks::{ClaimSize, ClaimedWebhook, WebhookTarget};
+use galley::storage::webhook_claims::{ClaimSize, ClaimedWebhook};
 use serde_json::Value;
-
-use crate::storage::database::{Desk, Location, Seated, at, new_reply, new_review};
 
 pub(crate) const A: &str = "endpoint-a";
 pub(crate) const B: &str = "endpoint-b";

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use crate::storage::database::{Desk, Seated, at, new_review, user};
+use crate::storage::suggestions::{part, send, stored, suggest, suggestion, withdrawal};
+use crate::storage::webhook_fixtures::{
+    A, all_to_a, claim, drain, kinds, quiet, replied, rows, set, target, wake,
+};
 use chrono::{DateTime, SubsecRound as _, Utc};
 use galley::domain::ids::ReviewId;
 use galley::domain::limits::WEBHOOK_TYPED_DELAY;
 use galley::domain::webhook::WebhookEvent;
 use galley::storage::pagination::Page;
 use galley::storage::suggestions::{AnchoredItem, ItemOutcome};
-
-use crate::storage::database::{Desk, Seated, at, new_review, user};
-use crate::storage::suggestions::{part, send, stored, suggest, suggestion, withdrawal};
-use crate::storage::webhook_fixtures::{
-    A, all_to_a, claim, drain, kinds, quiet, replied, rows, set, target, wake,
-};
 
 crate::storage::on_both_engines! {
     webhook_floods:

@@ -1,12 +1,11 @@
 //! The webhooks of a passed turn, and of the reviews of a grant.
 
-use galley::domain::fence::Fence;
-use galley::domain::seat::Role;
-use galley::storage::seats::FenceGuard;
-use serde_json::Value;
-
 use crate::storage::database::{Desk, at, ratify, user};
 use crate::storage::webhook_fixtures::{A, all_to_a, drain, kinds, quiet, replied};
+use galley::domain::fence::Fence;
+use galley::domain::seat::Role;
+use galley::storage::guard::FenceGuard;
+use serde_json::Value;
 
 crate::storage::on_both_engines! {
     webhook_turns:

@@ -3,6 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use crate::storage::database::{
+    Desk, append_one, at, document_of, edit, new_link, new_reply, new_review, ratify, user, within,
+};
+use crate::storage::proxy::Proxy;
+use crate::storage::webhook_fixtures::{
+    A, B, SOON, all_to_a, claim, drain, expire, kinds, quiet, replied, rows, set, target, wake,
+};
 use galley::domain::export::ExportFormat;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DecisionId, WebhookId};
@@ -14,20 +21,14 @@ use galley::exports::store;
 use galley::exports::store::{ExportKey, ExportMark, NewExport, StoredExport};
 use galley::storage::Storage;
 use galley::storage::decisions::{DecisionPart, NewDecision};
+use galley::storage::guard::{FenceGuard, Guarded};
 use galley::storage::pagination::Page;
 use galley::storage::reviews::ReviewChange;
-use galley::storage::seats::{FenceGuard, Guarded, Ratified};
-use galley::storage::webhooks::{ClaimSize, ClaimedWebhook};
+use galley::storage::seats::Ratified;
+use galley::storage::webhook_claims::{ClaimSize, ClaimedWebhook};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::storage::database::{
-    Desk, append_one, at, document_of, edit, new_link, new_reply, new_review, ratify, user, within,
-};
-use crate::storage::proxy::Proxy;
-use crate::storage::webhook_fixtures::{
-    A, B, SOON, all_to_a, claim, drain, expire, kinds, quiet, replied, rows, set, target, wake,
-};
 use crate::support::postgres_server;
 
 const SEATS: [WebhookEvent; 2] = [WebhookEvent::SeatTaken, WebhookEvent::SeatLeft];

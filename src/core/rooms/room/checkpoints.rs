@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use crate::domain::ids::{DocumentId, SessionId};
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
-use crate::rooms::room::{Room, Snapshot, State};
+use crate::rooms::room::{Room, State};
+use crate::rooms::snapshot::Snapshot;
 use crate::sessions::options::HistoryTerms;
 use crate::sessions::session::{Session, SessionIdentity};
 

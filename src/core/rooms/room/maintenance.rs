@@ -5,12 +5,11 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::domain::ids::UserId;
 use crate::rooms::room::{Room, State};
-use crate::rooms::text_builder::BuildPermit;
+use crate::rooms::snapshot::Snapshot;
 use crate::yjs::log::{Origin, SERVER_IDS};
 
 /// Pause between two counts of characters while sessions edit: each count builds the whole text.
@@ -19,17 +18,6 @@ const COUNT_EVERY: Duration = Duration::from_secs(60);
 const ROWS_WORKING: usize = 1_000;
 /// Rows above which they are merged when the last session leaves.
 const ROWS_LEAVING: usize = 32;
-
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    pub merged: Bytes,
-    pub seq: i64,
-    pub is_durable: bool,
-    /// Rises with each update of an open room.
-    pub version: u64,
-    /// The permit to build its text, held as long as the snapshot lives.
-    pub permit: Option<BuildPermit>,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {

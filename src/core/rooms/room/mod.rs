@@ -32,7 +32,7 @@ mod subscriber_tests;
 pub(super) mod subscribers;
 
 pub use self::checkpoints::Checkpoint;
-pub use self::maintenance::{Maintenance, Snapshot, Trigger};
+pub use self::maintenance::{Maintenance, Trigger};
 pub use self::recovery::ResetCause;
 
 use std::collections::HashMap;
@@ -64,8 +64,8 @@ use crate::rooms::room::saved::Saved;
 use crate::rooms::room::subscribers::Subscribers;
 use crate::sessions::options::RoomLimits;
 use crate::sessions::session::Session;
+use crate::storage::guard::FenceGuard;
 use crate::storage::log::Append;
-use crate::storage::seats::FenceGuard;
 use crate::yjs::error::Rejected;
 use crate::yjs::log::{Checked, Origin, SERVER_IDS, UpdateLog};
 use crate::yjs::protocol;

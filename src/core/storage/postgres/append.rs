@@ -23,8 +23,9 @@ use crate::storage::append_plan::{Plan, RatifiedSeat, State, plan};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
+use crate::storage::postgres::Postgres;
 use crate::storage::postgres::encoding::Moment;
-use crate::storage::postgres::{Postgres, WRITE, bounded, reading, transaction};
+use crate::storage::tx::attempt;
 use crate::storage::tx_error::{TxError, typed};
 
 /// How often a group is decided without locks.
@@ -58,11 +59,11 @@ impl Postgres {
                 Err(stop) => return Err(stop.into_error()),
             }
         }
-        let appending = transaction!(self.edits, WRITE, tx => {
-            lock_all(tx, batch).await?;
-            append_in(tx, batch).await
+        let appending = attempt!(self.edits, Write, tx => {
+            lock_all(tx.postgres()?, batch).await?;
+            append_in(tx.postgres()?, batch).await
         });
-        match appending {
+        match appending.await {
             Err(TxError::Locked(_)) => self.append_unlocked(batch).await,
             appended => appended.map_err(TxError::into_error),
         }
@@ -76,7 +77,8 @@ impl Postgres {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
-        let appending = transaction!(self.edits, WRITE, tx => {
+        let appending = attempt!(self.edits, Write, tx => {
+            let tx = tx.postgres()?;
             let locked = lock_free(tx, batch).await?;
             if locked.is_empty() {
                 append_in(tx, batch).await
@@ -84,13 +86,13 @@ impl Postgres {
                 append_without(tx, batch, &locked).await
             }
         });
-        appending.map_err(TxError::into_error)
+        appending.await.map_err(TxError::into_error)
     }
 
     /// Decides and stores a group without locks. `None`: another transaction was faster.
     async fn append_free(&self, batch: &[Append]) -> Result<Option<Vec<Appended>>, TxError> {
-        let seen = reading!(self.edits, connection => { read_state(connection, batch).await })?;
-        let Seen { state, stamps } = seen;
+        let seen = attempt!(self.edits, Read, tx => { read_state(tx.postgres()?, batch).await });
+        let Seen { state, stamps } = seen.await?;
         let plan = plan(batch, state);
         let mut parts = in_parts(batch, &plan);
         let (Some(last), true) = (parts.pop(), parts.is_empty()) else {
@@ -105,7 +107,7 @@ impl Postgres {
             let written = typed(write(conn.connection(), &plan, &stamps, &last)).await;
             conn.give_back(written)
         };
-        Ok(bounded(writing).await?.then_some(plan.outcomes))
+        Ok(self.edits.bounded(writing).await?.then_some(plan.outcomes))
     }
 }
 

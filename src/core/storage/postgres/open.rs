@@ -8,10 +8,10 @@ use tokio::time::timeout;
 
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
+use crate::storage::hooks::Hooks;
+use crate::storage::postgres::Postgres;
 use crate::storage::postgres::parameters::Parameters;
-use crate::storage::postgres::pool::Connections;
-use crate::storage::postgres::{CALL_TIMEOUT, Postgres};
-use crate::storage::webhooks::Hooks;
+use crate::storage::postgres::pool::{CALL_TIMEOUT, Connections};
 
 /// Connections for groups of edits: one in use, and one in reserve if that one hangs.
 const EDITS: u16 = 2;

@@ -13,13 +13,25 @@ use std::time::Duration;
 use metrics::gauge;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::storage::error::StorageError;
 use crate::storage::postgres::parameters::Parameters;
 use crate::storage::tx_error::TxError;
 use crate::telemetry::counted::Counted;
 
+/// Begins a transaction whose statements see every commit before each.
+pub(crate) const WRITE: &str = "BEGIN READ WRITE";
+/// Begins a transaction whose statements all see the same state.
+pub(crate) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+
+/// The most runs of a call that conflicts with others.
+pub(crate) const TRIES: u32 = 6;
+/// The base of the pause before a retry, which doubles each time.
+const RETRY_FIRST: Duration = Duration::from_millis(4);
+/// The bound of a call after it has its connection. It exceeds the statement time-out, so that
+/// PostgreSQL's own error arrives first if it can reply at all.
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// The bound of opening a connection, with TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(8);
@@ -99,7 +111,7 @@ impl Connections {
     }
 
     /// Takes a connection, and begins a transaction with `begin`. Cancel safe.
-    pub(crate) async fn begin(&self, begin: &'static str) -> Result<PooledConn, TxError> {
+    pub(crate) async fn open(&self, begin: &'static str) -> Result<PooledConn, TxError> {
         loop {
             let mut conn = self.take().await?;
             match conn.connection.execute(begin).await.map_err(TxError::from) {
@@ -109,6 +121,15 @@ impl Connections {
                 Err(stop) => return Err(stop),
             }
         }
+    }
+
+    /// Bounds a call. A time-out drops the future, and so closes its connection.
+    pub(crate) async fn bounded<T>(
+        &self,
+        run: impl Future<Output = Result<T, TxError>>,
+    ) -> Result<T, TxError> {
+        let late = |_| unavailable("the database did not answer in time");
+        timeout(CALL_TIMEOUT, run).await.map_err(late)?
     }
 
     pub(super) async fn close(&self) {
@@ -168,6 +189,10 @@ impl PooledConn {
         }
         outcome
     }
+}
+
+pub async fn pause(tries: u32) {
+    sleep(RETRY_FIRST * 2_u32.saturating_pow(tries)).await;
 }
 
 fn counted(state: &'static str) -> Counted {

@@ -33,7 +33,7 @@ const SIZE_MAX: usize = 12;
 ///
 /// SQLite refuses the statement when one row breaks a rule of the schema. [`clear_with_care`] then
 /// moves all other rows, so that the row delays no other document (G16).
-pub(super) async fn clear(
+pub(crate) async fn clear(
     connection: &mut SqliteConnection,
     of: Option<DocumentId>,
 ) -> Result<(), StorageError> {

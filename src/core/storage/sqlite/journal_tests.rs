@@ -51,7 +51,8 @@ impl Desk {
 
     async fn ratify(&self, hand: &Sqlite, fence: u64) {
         let (fence, now) = (Fence(fence), DateTime::UNIX_EPOCH);
-        hand.ratify(self.seat, fence, SessionId::generate(), &kim().id, now).await.unwrap();
+        let (session, kim) = (SessionId::generate(), kim().id);
+        storage(hand).ratify(self.seat, fence, session, &kim, now).await.unwrap();
     }
 
     fn edits(&self, count: usize, fence: u64) -> Vec<Append> {
@@ -239,7 +240,7 @@ async fn d5_a_snapshot_replaces_updates_in_the_journal_too() {
     let desk = Desk::new().await;
     desk.append(&desk.one, 5).await;
     let merged = Bytes::from_static(b"m");
-    desk.one.compact(desk.document, 4, &merged, &|_| true).await.unwrap();
+    storage(&desk.one).compact(desk.document, 4, &merged, &|_| true).await.unwrap();
     let log = desk.one.log(desk.document).await.unwrap().unwrap();
     assert_eq!((log.seq, log.parts), (5, vec![merged, Bytes::from_static(b"u")]));
     assert_eq!(desk.append(&desk.one, 1).await, 6);

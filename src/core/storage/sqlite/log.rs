@@ -16,7 +16,7 @@ use crate::domain::seat::{Role, Seat};
 use crate::storage::append_plan::{Plan, RatifiedSeat, State, plan};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
-use crate::storage::log::{Append, Appended, Covers, Log, Row, Tail};
+use crate::storage::log::{Append, Appended, Log, Row, Tail};
 use crate::storage::sqlite::write_cache::{CachedRows, UNCACHED, forget_stale};
 use crate::storage::sqlite::{Sqlite, journal};
 
@@ -119,25 +119,6 @@ impl Sqlite {
         Ok(tails)
     }
 
-    pub(crate) async fn last_numbers(
-        &self,
-        ids: &[DocumentId],
-    ) -> Result<HashMap<DocumentId, i64>, StorageError> {
-        let wanted: Vec<_> = ids.iter().map(ToString::to_string).collect();
-        // The statement scans the journal once, for any number of documents.
-        let rows: Vec<(String, i64)> = sqlx::query_as(
-            "WITH wanted (id) AS (SELECT value FROM json_each($1)), \
-             journaled (id, last) AS MATERIALIZED ( \
-               SELECT document_id, MAX(seq) FROM journal GROUP BY document_id) \
-             SELECT d.id, MAX(d.last_seq, COALESCE(j.last, 0)) FROM wanted w \
-             CROSS JOIN documents d ON d.id = w.id LEFT JOIN journaled j ON j.id = d.id",
-        )
-        .bind(serde_json::to_string(&wanted).map_err(corrupt)?)
-        .fetch_all(&self.readers)
-        .await?;
-        rows.into_iter().map(|(id, last)| Ok((parse(&id)?, last))).collect()
-    }
-
     pub(crate) async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
         if batch.is_empty() {
             return Ok(Vec::new());
@@ -162,56 +143,6 @@ impl Sqlite {
         tx.commit().await?;
         self.memory.put_back(cache);
         Ok(outcomes)
-    }
-
-    /// SQLite locks the file and no rows: no document waits for the lock of another.
-    pub(crate) async fn append_unlocked(
-        &self,
-        batch: &[Append],
-    ) -> Result<Vec<Appended>, StorageError> {
-        self.append(batch).await
-    }
-
-    pub(crate) async fn compact(
-        &self,
-        id: DocumentId,
-        upto: i64,
-        merged: &Bytes,
-        covers: &Covers,
-    ) -> Result<bool, StorageError> {
-        let mut tx = self.write().await?;
-        journal::clear(&mut tx, Some(id)).await?;
-        let replaced: Vec<Vec<u8>> =
-            sqlx::query_scalar("SELECT bytes FROM updates WHERE document_id = $1 AND seq <= $2")
-                .bind(id.to_string())
-                .bind(upto)
-                .fetch_all(&mut *tx)
-                .await?;
-        if !replaced.iter().all(|update| covers(update)) {
-            return Ok(false);
-        }
-        // (D5) Inserts no row unless it reaches further than the snapshot there, and only stored updates.
-        let stored = sqlx::query(
-            "INSERT INTO snapshots (document_id, upto, bytes) \
-             SELECT d.id, $2, $3 FROM documents d WHERE d.id = $1 AND $2 <= d.last_seq \
-             ON CONFLICT (document_id) DO UPDATE SET upto = excluded.upto, bytes = excluded.bytes \
-             WHERE snapshots.upto < excluded.upto",
-        )
-        .bind(id.to_string())
-        .bind(upto)
-        .bind(merged.as_ref())
-        .execute(&mut *tx)
-        .await?;
-        if stored.rows_affected() == 0 {
-            return Ok(true);
-        }
-        sqlx::query("DELETE FROM updates WHERE document_id = $1 AND seq <= $2")
-            .bind(id.to_string())
-            .bind(upto)
-            .execute(&mut *tx)
-            .await?;
-        tx.commit().await?;
-        Ok(true)
     }
 }
 

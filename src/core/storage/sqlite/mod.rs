@@ -4,12 +4,11 @@
 //! connection of any process changes the rows that it reads: its decisions stay valid until it
 //! commits (D1). A read transaction sees one state of the file from its first statement on.
 
-mod batcher;
 mod clear;
 pub mod copy;
 pub(super) mod encoding;
 mod integrity;
-mod journal;
+pub(super) mod journal;
 #[cfg(test)]
 mod journal_tests;
 pub(super) mod log;
@@ -29,14 +28,11 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
 use crate::domain::ids::DocumentId;
-use crate::domain::seat::Seat;
+use crate::storage::batcher::Batcher;
 use crate::storage::error::StorageError;
-use crate::storage::guard::{Ratified, SeatLookup};
+use crate::storage::hooks::Hooks;
 use crate::storage::log::{Log, Tail};
-use crate::storage::sqlite::batcher::Batcher;
-use crate::storage::sqlite::seats::Grant;
 use crate::storage::sqlite::write_cache::Memory;
-use crate::storage::webhooks::Hooks;
 
 type Tx = Transaction<'static, sqlx::Sqlite>;
 
@@ -51,8 +47,6 @@ pub(super) struct Sqlite {
     long_turn: Arc<Mutex<()>>,
     pub(super) readers: SqlitePool,
     memory: Memory,
-    grants: Arc<Batcher<Grant, Ratified>>,
-    lookups: Arc<Batcher<Seat, Option<SeatLookup>>>,
     logs: Arc<Batcher<DocumentId, Option<Log>>>,
     tails: Arc<Batcher<(DocumentId, i64), Option<Tail>>>,
     pub(crate) hooks: Hooks,
@@ -74,16 +68,6 @@ impl Sqlite {
     /// Begins a transaction that sees one state of the database.
     pub(super) async fn read(&self) -> Result<Tx, StorageError> {
         Ok(self.readers.begin().await?)
-    }
-
-    /// `SELECT 1` would not read the file.
-    pub(super) async fn check(&self) -> Result<(), StorageError> {
-        self.schema().await.map(drop)
-    }
-
-    pub(super) async fn schema(&self) -> Result<i64, StorageError> {
-        let query = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations");
-        Ok(query.fetch_one(&self.readers).await?)
     }
 
     pub(super) async fn close(&self) {

@@ -14,14 +14,12 @@ use tokio::fs::{DirBuilder, OpenOptions};
 use tokio::time::Instant;
 
 use crate::storage::Storage;
+use crate::storage::batcher::Batcher;
 use crate::storage::error::StorageError;
-use crate::storage::sqlite::batcher::Batcher;
+use crate::storage::hooks::Hooks;
 use crate::storage::sqlite::log::LOGS_MAX;
-use crate::storage::sqlite::seats::GRANTS_MAX;
-use crate::storage::sqlite::seats::LOOKUPS_MAX;
 use crate::storage::sqlite::write_cache::Memory;
 use crate::storage::sqlite::{Sqlite, integrity, is_busy, journal};
-use crate::storage::webhooks::Hooks;
 
 /// The wait of a statement for another process's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -80,13 +78,14 @@ impl Sqlite {
             long_turn: Arc::default(),
             readers,
             memory,
-            grants: Arc::new(Batcher::new(GRANTS_MAX)),
-            lookups: Arc::new(Batcher::new(LOOKUPS_MAX)),
             logs: Arc::new(Batcher::new(LOGS_MAX)),
             tails: Arc::new(Batcher::new(LOGS_MAX)),
             hooks: Hooks::default(),
         };
-        sqlite.check().await.map_err(|error| with_path(error, &path))?;
+        // `SELECT 1` would not read the file.
+        let check = sqlx::query("SELECT max(version) FROM _sqlx_migrations");
+        let checked = check.execute(&sqlite.readers).await.map_err(StorageError::from);
+        checked.map_err(|error| with_path(error, &path))?;
         Ok(sqlite)
     }
 }

@@ -11,10 +11,10 @@ use tempfile::TempDir;
 use super::*;
 use crate::domain::ids::DocumentId;
 use crate::domain::user::User;
+use crate::storage::decisions::UPDATE_REVIEWS;
 use crate::storage::documents::NewDocument;
 use crate::storage::error::sqlite::classify;
 use crate::storage::log::{Append, Appended};
-use crate::storage::sql::decisions::UPDATE_REVIEWS;
 use crate::storage::statement::render;
 use crate::storage::{Engine, Storage};
 

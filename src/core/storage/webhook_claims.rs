@@ -1,21 +1,100 @@
-//! The statements that claim webhooks, and those about rows that no claim can take.
+//! Claims of webhooks and their ends, and the statements about rows that no claim can take.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::ids::WebhookId;
+use crate::domain::ids::{DocumentId, ExternalId, ShareLinkId, WebhookId};
 use crate::domain::limits::WEBHOOK_LEASE;
+use crate::domain::webhook::WebhookState;
 use crate::storage::error::StorageError;
 use crate::storage::statement::{Row, json, sql};
 use crate::storage::tx::run;
 use crate::storage::tx_error::TxError;
-use crate::storage::webhooks::{ClaimSize, ClaimedWebhook, WebhookClaim, milliseconds};
+use crate::storage::webhooks::{lock_lane, make_due, milliseconds};
 use crate::storage::{Storage, StorageFuture};
 
-use crate::storage::sql::webhooks::make_due;
+/// The most webhooks that a claim takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClaimSize {
+    /// Webhooks without an attempt.
+    pub first: u32,
+    /// Webhooks whose last attempt failed, or ended with its server.
+    pub repeated: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookClaim {
+    pub id: WebhookId,
+    pub fence: i64,
+    pub lane: String,
+    /// Its document, whose row is the lock of the lane.
+    pub document: Option<DocumentId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedWebhook {
+    pub claim: WebhookClaim,
+    /// The kind of the event, as the database has it.
+    pub kind: String,
+    pub created_at: DateTime<Utc>,
+    pub link: Option<ShareLinkId>,
+    /// The id of its document in the host application.
+    pub external_id: Option<ExternalId>,
+    /// The data of the event: a JSON object.
+    pub data: String,
+    /// Attempts so far, this one included.
+    pub attempts: i64,
+    /// The trace of the request that caused the event.
+    pub traceparent: Option<String>,
+}
 
 impl Storage {
+    /// Deletes a delivered webhook; the next one of its lane is due. False: the claim is lost.
+    pub fn webhook_delivered<'a>(&'a self, claim: &'a WebhookClaim) -> StorageFuture<'a, bool> {
+        run!(self, Write, tx => {
+            lock_lane(tx, claim.document).await?;
+            let deleted = sql!(
+                "DELETE FROM webhooks WHERE id = $1 AND fence = $2 AND state = 'pending'",
+                claim.id,
+                claim.fence
+            );
+            if deleted.run(tx).await? == 0 {
+                return Ok(false);
+            }
+            make_due(tx, &claim.lane).await?;
+            Ok(true)
+        })
+    }
+
+    /// Stores a failed attempt: the webhook is due again after `delay`, or dead if its time is over; then
+    /// the next one of its lane is due. `None`: the claim is lost.
+    pub fn webhook_failed<'a>(
+        &'a self,
+        claim: &'a WebhookClaim,
+        error: &'a str,
+        delay: Duration,
+    ) -> StorageFuture<'a, Option<WebhookState>> {
+        run!(self, Write, tx => {
+            lock_lane(tx, claim.document).await?;
+            let state = sql!(
+                "UPDATE webhooks SET last_error = $3, \
+                 state = CASE WHEN give_up_at <= {now} THEN 'dead' ELSE 'pending' END, \
+                 next_at = CASE WHEN give_up_at <= {now} THEN NULL ELSE {after:$4} END \
+                 WHERE id = $1 AND fence = $2 AND state = 'pending' RETURNING state",
+                claim.id,
+                claim.fence,
+                error,
+                milliseconds(delay)
+            );
+            let state = state.value(tx).await?;
+            if state == Some(WebhookState::Dead) {
+                make_due(tx, &claim.lane).await?;
+            }
+            Ok(state)
+        })
+    }
+
     /// The time until the next attempt of an endpoint; zero if a webhook is due. `None`: there is none.
     pub fn webhook_due_in<'a>(&'a self, endpoint: &'a str) -> StorageFuture<'a, Option<Duration>> {
         run!(self, Read, tx => {

@@ -1,18 +1,22 @@
-//! The statements that read turns, and the webhook of a passed one.
+//! The turn of a share link, and the webhook of a passed one.
 
 use serde_json::json;
 
 use crate::domain::ids::{DocumentId, ShareLinkId};
 use crate::domain::progress::ReviewTurn;
 use crate::domain::webhook::WebhookEvent;
-use crate::storage::locked::Locked;
-use crate::storage::progress::StoredTurn;
+use crate::storage::locks::Locked;
 use crate::storage::statement::{Row, sql};
 use crate::storage::tx::Tx;
 use crate::storage::tx_error::TxError;
-use crate::storage::webhooks::Subject;
+use crate::storage::webhooks::{Subject, put};
 
-use crate::storage::sql::webhooks::put;
+/// The turn of a link, and the number of the change that set it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredTurn {
+    pub turn: ReviewTurn,
+    pub change: i64,
+}
 
 /// The turn of a link. `None`: no user has passed it.
 pub(crate) async fn turn_of(tx: &mut Tx, link: ShareLinkId) -> Result<Option<StoredTurn>, TxError> {

@@ -1,4 +1,4 @@
-//! The statements about the begin and the end of grants in the outbox.
+//! The begin and the end of grants in the outbox.
 //!
 //! Redis holds the seats, so no transaction releases one. A row of `webhook_seats` remembers the grant
 //! whose `seat.left` is missing. The next grant, the server of the session, or the search for departed
@@ -8,29 +8,41 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::domain::fence::Fence;
+use crate::domain::ids::{SessionId, UserId};
 use crate::domain::seat::Seat;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::guard::FenceGuard;
-use crate::storage::locked::Locked;
+use crate::storage::locks::{Locked, lock_of};
 use crate::storage::statement::{Row, sql};
-use crate::storage::tx::{Tx, lock_of, run};
+use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
-use crate::storage::webhooks::{NewGrant, Subject, TakenSeat};
+use crate::storage::webhooks::{Subject, put};
 use crate::storage::{Storage, StorageFuture};
 
-use crate::storage::sql::webhooks::put;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenSeat {
+    pub seat: Seat,
+    pub fence: Fence,
+    /// Whether the database still accepts its writes.
+    pub is_ratified: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Grant {
+    pub(crate) seat: Seat,
+    pub(crate) fence: Fence,
+    pub(crate) session: SessionId,
+    pub(crate) user: UserId,
+    pub(crate) now: DateTime<Utc>,
+}
 
 /// Writes a new grant to the outbox, and the end of the one before it. In the transaction that ratifies
 /// the grant.
-pub(crate) async fn note_grant(
-    tx: &mut Tx,
-    locked: Locked,
-    grant: NewGrant<'_>,
-) -> Result<(), TxError> {
+pub(crate) async fn note_grant(tx: &mut Tx, locked: Locked, grant: &Grant) -> Result<(), TxError> {
     if !tx.hooks.want_seats() {
         return Ok(());
     }
-    let NewGrant { seat, fence, user, now } = grant;
+    let Grant { seat, fence, ref user, now, .. } = *grant;
     let before = sql!(
         "SELECT fence, user_id, document_id, reviews FROM webhook_seats \
          WHERE link_id = $1 AND role = $2",

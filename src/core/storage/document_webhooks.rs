@@ -5,12 +5,11 @@ use serde_json::{Value, json};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::webhook::WebhookEvent;
+use crate::storage::locks::lock;
 use crate::storage::statement::sql;
-use crate::storage::tx::{Tx, lock};
+use crate::storage::tx::Tx;
 use crate::storage::tx_error::TxError;
-use crate::storage::webhooks::Subject;
-
-use crate::storage::sql::webhooks::put;
+use crate::storage::webhooks::{Subject, put};
 
 /// `data` is an object, which gets the title. The transaction locks the document, if it has not.
 pub(crate) async fn put_about(

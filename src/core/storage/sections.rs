@@ -5,8 +5,9 @@ use crate::domain::ids::DocumentId;
 use crate::domain::section::StoredSection;
 use crate::storage::decode::corrupt;
 use crate::storage::guard::Guarded;
+use crate::storage::locks::lock;
 use crate::storage::statement::{json, sql};
-use crate::storage::tx::{Tx, guarded, lock, run};
+use crate::storage::tx::{Tx, guarded, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 

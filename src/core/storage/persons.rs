@@ -1,4 +1,4 @@
-//! The statements that forget a user.
+//! The deletion of what the rows have of a user.
 //!
 //! Each function runs in a transaction of its own and may run again. A user is named by the own rows, by the
 //! rows of the own documents, and by the rows of share links on which the user was the reviewer, as
@@ -12,18 +12,16 @@ use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::limits::DECIDED_ONE_BY_ONE_MAX;
 use crate::domain::user::User;
 use crate::storage::decode::corrupt;
-use crate::storage::invites::NewInvite;
-use crate::storage::locked::Locked;
-use crate::storage::review_changes::{DELETIONS_MAX, MISSED_MAX};
-use crate::storage::sql::document_webhooks::{Departure, put_left};
-use crate::storage::sql::documents::delete_rows;
-use crate::storage::sql::invites::put_invite;
-use crate::storage::sql::review_changes::next_numbers;
-use crate::storage::sql::users::put_user;
-use crate::storage::sql::versions::authors_json;
+use crate::storage::document_webhooks::{Departure, put_left};
+use crate::storage::documents::delete_rows;
+use crate::storage::invites::{NewInvite, put_invite};
+use crate::storage::locks::{Locked, change_guards, lock_histories, lock_of, vacate_reviewer};
+use crate::storage::review_changes::{DELETIONS_MAX, MISSED_MAX, next_numbers};
 use crate::storage::statement::sql;
-use crate::storage::tx::{Tx, change_guards, lock_histories, lock_of, run, vacate_reviewer};
+use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
+use crate::storage::users::put_user;
+use crate::storage::versions::authors_json;
 use crate::storage::{Storage, StorageFuture};
 
 /// Webhooks that one transaction changes, at most.

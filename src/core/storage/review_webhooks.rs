@@ -9,14 +9,12 @@ use crate::domain::ids::{DecisionId, ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::{WEBHOOK_REVIEWS_MAX, WEBHOOK_TYPED_DELAY};
 use crate::domain::review::{ReviewOrigin, ReviewStatus};
 use crate::domain::webhook::WebhookEvent;
-use crate::storage::locked::Locked;
-use crate::storage::reviews::{NewReply, StoredReview};
+use crate::storage::locks::Locked;
+use crate::storage::review_rows::StoredReview;
 use crate::storage::statement::sql;
 use crate::storage::tx::Tx;
 use crate::storage::tx_error::TxError;
-use crate::storage::webhooks::Subject;
-
-use crate::storage::sql::webhooks::{make_due, put, put_after};
+use crate::storage::webhooks::{Subject, make_due, put, put_after};
 
 pub(crate) struct NewStatus<'a> {
     pub(crate) locked: Locked,
@@ -110,17 +108,4 @@ async fn put_decided(
         })
     };
     put(tx, WebhookEvent::ReviewDecided, (Subject::link(new.locked, new.link), new.at), data).await
-}
-
-pub(crate) async fn put_replied(
-    tx: &mut Tx,
-    about: Subject,
-    review: ReviewId,
-    (reply, now): (&NewReply, DateTime<Utc>),
-) -> Result<(), TxError> {
-    let data = || {
-        let author = reply.author.id.as_str();
-        json!({ "review_id": review, "reply_id": reply.id, "author_id": author })
-    };
-    put(tx, WebhookEvent::ReviewReplied, (about, now), data).await
 }

@@ -18,7 +18,7 @@ use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
 
 #[derive(Debug)]
-pub(super) struct Batcher<Q, A> {
+pub(crate) struct Batcher<Q, A> {
     waiting: Mutex<Vec<QueuedQuery<Q, A>>>,
     running: tokio::sync::Mutex<()>,
     group_max: usize,
@@ -32,7 +32,7 @@ struct QueuedQuery<Q, A> {
 
 impl<Q: Clone, A> Batcher<Q, A> {
     /// `group_max` bounds the queries of one batch.
-    pub(super) fn new(group_max: usize) -> Self {
+    pub(crate) fn new(group_max: usize) -> Self {
         Self { waiting: Mutex::default(), running: tokio::sync::Mutex::new(()), group_max }
     }
 
@@ -40,7 +40,7 @@ impl<Q: Clone, A> Batcher<Q, A> {
     /// by position. Its error goes to every caller of the batch; after `Corrupt`, each query runs
     /// alone. Dropped before it has the mutex, the query does not run. Dropped while it runs the batch,
     /// the other callers run their queries again; the database may thus run a query twice.
-    pub(super) async fn run<F>(
+    pub(crate) async fn run<F>(
         &self,
         question: Q,
         run: impl Fn(Vec<Q>) -> F,
