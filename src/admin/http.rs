@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::admin::explain::SessionDetails;
 use crate::admin::locks::{LockList, LockPage};
 use crate::admin::series::Series;
-use crate::admin::sessions::{Scope, SessionList, SessionPage};
+use crate::admin::sessions::{SessionList, SessionPage, SessionScope};
 use crate::admin::{Console, audit};
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
 use crate::http::auth::caller::Admin;
@@ -62,8 +62,8 @@ async fn list(
     Query(query): Query<ListQuery>,
 ) -> Result<Json<SessionList>, ApiError> {
     let scope = match query.node {
-        Some(Node::This) => Scope::ThisNode,
-        None => Scope::Cluster,
+        Some(Node::This) => SessionScope::ThisNode,
+        None => SessionScope::Cluster,
     };
     let limit = query.limit.map_or(Ok(SESSIONS_MAX), |limit| limit.rows(SESSIONS_MAX))?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);

@@ -18,7 +18,7 @@ use crate::sessions::session::{Session, SessionState};
 use crate::storage::pagination::Cursor;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum SessionScope {
     /// Every held seat, as the lock service stores it.
     Cluster,
     /// The seats that this process holds.
@@ -28,7 +28,7 @@ pub enum Scope {
 /// A part of the list. Without a user or document: of all.
 #[derive(Clone, Debug)]
 pub struct SessionPage {
-    pub scope: Scope,
+    pub scope: SessionScope,
     pub user: Option<UserId>,
     pub document: Option<DocumentId>,
     pub limit: usize,
@@ -97,8 +97,8 @@ impl Console {
     /// [`SeatError::Locks`] for the scope `Cluster` if the lock service does not answer.
     pub async fn list(&self, page: &SessionPage) -> Result<SessionList, SeatError> {
         let mut sessions: Vec<_> = match page.scope {
-            Scope::ThisNode => self.sessions_here(),
-            Scope::Cluster => {
+            SessionScope::ThisNode => self.sessions_here(),
+            SessionScope::Cluster => {
                 let held = self.locks.seats().await?;
                 held.into_iter().map(|(seat, holder)| self.info(seat, &holder)).collect()
             }

@@ -17,7 +17,7 @@ use crate::http::auth::tokens::Tokens;
 use crate::http::origin::Origin;
 use crate::locks::Locks;
 use crate::outgoing::Outgoing;
-use crate::outgoing::destination::{Destination, Scope};
+use crate::outgoing::destination::{Destination, HostScope};
 use crate::outgoing::header::{COOKIE, HeaderMap, ORIGIN};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -130,7 +130,7 @@ async fn through_proxy(origin: &Origin, tokens: &Tokens) -> Result<String, Fault
     let mut headers = HeaderMap::new();
     headers.insert(COOKIE, format!("galley_token={}", signed.token).parse()?);
     headers.insert(ORIGIN, origin.to_string().parse()?);
-    let to = Destination::parse(&format!("{origin}/api/auth/leave"), Scope::Anywhere)?;
+    let to = Destination::parse(&format!("{origin}/api/auth/leave"), HostScope::Anywhere)?;
     let reply = Outgoing::default().post("doctor", &to, headers, Bytes::new()).await;
     let reply = reply.map_err(|error| {
         format!(

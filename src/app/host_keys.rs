@@ -15,7 +15,7 @@ use crate::http::auth::host_keys::{HostKeys, KEY_SET_BYTES_MAX, Provider};
 use crate::http::origin::Origins;
 use crate::oidc::{self, Oidc};
 use crate::outgoing::Outgoing;
-use crate::outgoing::destination::{Destination, Scope};
+use crate::outgoing::destination::{Destination, HostScope};
 
 /// How long a start waits for the set. Without it the server starts all the same.
 const FIRST_READ_MAX: Duration = Duration::from_secs(3);
@@ -78,7 +78,7 @@ pub(super) struct KeySource {
 impl KeySource {
     /// None: the settings name no provider.
     pub(super) fn of(auth: &AuthSettings) -> Option<Self> {
-        let to = Destination::parse(auth.jwks_url.as_deref()?, Scope::Authentic).ok()?;
+        let to = Destination::parse(auth.jwks_url.as_deref()?, HostScope::Authentic).ok()?;
         let (issuer, audience) = auth.issuer.clone().zip(auth.audience.clone())?;
         let (setting, name_claims) = ("auth.jwks_url", auth.name_claims.clone());
         let provider = Provider { setting, issuer, audience, name_claims };

@@ -8,7 +8,7 @@ use crate::config::{AuthSettings, Settings, TokenSecretFile};
 use crate::domain::lease::LeaseTerms;
 use crate::http::host;
 use crate::locks::redis_client::{self, EndpointError};
-use crate::outgoing::destination::{Destination, Scope};
+use crate::outgoing::destination::{Destination, HostScope};
 use crate::setting::{FoundFaults, is_printable, with_password};
 use crate::storage::Storage;
 use crate::telemetry::logs;
@@ -167,7 +167,9 @@ fn provider(auth: &AuthSettings, faults: &mut FoundFaults) {
         &["auth.jwks_url", "auth.issuer", "auth.audience"],
         "is set together with auth.issuer and auth.audience: all three, or none",
     );
-    if let Some(Err(error)) = jwks_url.as_ref().map(|it| Destination::parse(it, Scope::Authentic)) {
+    if let Some(Err(error)) =
+        jwks_url.as_ref().map(|it| Destination::parse(it, HostScope::Authentic))
+    {
         let fault = format!(
             "must be an https:// address, or http:// of this host (127.0.0.1, localhost): {error}"
         );

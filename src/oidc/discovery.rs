@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::outgoing::destination::{Destination, Scope};
+use crate::outgoing::destination::{Destination, HostScope};
 
 #[derive(Deserialize)]
 struct Document {
@@ -56,7 +56,7 @@ impl Endpoints {
             ));
         }
         let endpoint = |name: &str, address: &str| {
-            let parsed = Destination::parse(address, Scope::Authentic);
+            let parsed = Destination::parse(address, HostScope::Authentic);
             parsed.map_err(|error| format!("its {name} is no address to trust: {error}"))
         };
         let optional = |name: &str, address: Option<String>| {

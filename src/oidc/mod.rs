@@ -30,7 +30,7 @@ use crate::oidc::discovery::{ClientProof, Endpoints};
 use crate::oidc::http::Answer;
 use crate::oidc::settings::OidcSettings;
 use crate::outgoing::Outgoing;
-use crate::outgoing::destination::{Destination, Scope, form};
+use crate::outgoing::destination::{Destination, HostScope, form};
 use crate::outgoing::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 
 /// The path to which the provider sends users back.
@@ -108,7 +108,7 @@ impl Oidc {
             settings: settings.clone(),
             secret,
             redirect_uri,
-            discovery: Destination::parse(&discovery, Scope::Authentic).ok()?,
+            discovery: Destination::parse(&discovery, HostScope::Authentic).ok()?,
             outgoing: Outgoing::default(),
             keys: HostKeys::new(provider),
             endpoints: RwLock::default(),

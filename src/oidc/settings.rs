@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outgoing::destination::{Destination, Scope};
+use crate::outgoing::destination::{Destination, HostScope};
 use crate::setting::{FoundFaults, is_printable, words};
 
 #[derive(Clone, Deserialize, Serialize)]
@@ -30,7 +30,7 @@ impl Default for OidcSettings {
 impl OidcSettings {
     pub(crate) fn check(&self, faults: &mut FoundFaults) {
         let Self { issuer, client_id, client_secret_file, scopes } = self;
-        let is_address = Destination::parse(issuer, Scope::Authentic).is_ok();
+        let is_address = Destination::parse(issuer, HostScope::Authentic).is_ok();
         faults.unless(
             is_address && is_printable(issuer) && !issuer.contains(['?', '#']),
             &["auth.oidc.issuer"],

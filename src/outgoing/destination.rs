@@ -11,7 +11,7 @@ const HTTPS: u16 = 443;
 const SYSTEM_PORTS: u16 = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum HostScope {
     /// https to public addresses: a client named the host.
     Public,
     /// Any address, with or without TLS: the operator named the host.
@@ -27,7 +27,7 @@ pub struct InvalidDestination(pub(crate) &'static str);
 #[derive(Clone)]
 pub struct Destination {
     url: Url,
-    scope: Scope,
+    scope: HostScope,
 }
 
 /// The path may be a secret.
@@ -40,11 +40,11 @@ impl std::fmt::Debug for Destination {
 impl Destination {
     /// The parser also reads the numeric forms of an IPv4 address that a browser reads (`0x7f.1`), so no
     /// form passes the check of the address.
-    pub fn parse(text: &str, scope: Scope) -> Result<Self, InvalidDestination> {
+    pub fn parse(text: &str, scope: HostScope) -> Result<Self, InvalidDestination> {
         let url = Url::parse(text).map_err(|_error| InvalidDestination("it is no URL"))?;
         match (url.scheme(), scope) {
-            ("https", _) | ("http", Scope::Anywhere) => {}
-            ("http", Scope::Authentic) if is_this_host(&url) => {}
+            ("https", _) | ("http", HostScope::Anywhere) => {}
+            ("http", HostScope::Authentic) if is_this_host(&url) => {}
             _ => return Err(InvalidDestination("its scheme is not https")),
         }
         if !url.username().is_empty() || url.password().is_some() {
@@ -52,7 +52,7 @@ impl Destination {
         }
         let destination = Self { url, scope };
         let (port, literal) = (destination.port(), destination.literal());
-        if scope == Scope::Public {
+        if scope == HostScope::Public {
             if port != HTTPS && port < SYSTEM_PORTS {
                 return Err(InvalidDestination("its port belongs to another service"));
             }
@@ -82,7 +82,7 @@ impl Destination {
         url.into()
     }
 
-    pub(super) fn scope(&self) -> Scope {
+    pub(super) fn scope(&self) -> HostScope {
         self.scope
     }
 
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_destination_of_a_client_is_https_to_a_public_host() {
-        let parse = |text| Destination::parse(text, Scope::Public);
+        let parse = |text| Destination::parse(text, HostScope::Public);
         for text in [
             "https://fcm.googleapis.com/fcm/send/abc",
             "https://push.example:8443/x?y=1",
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn an_operator_names_any_host() {
-        let parse = |text| Destination::parse(text, Scope::Anywhere);
+        let parse = |text| Destination::parse(text, HostScope::Anywhere);
         assert!(parse("http://127.0.0.1:9000/hook").is_ok());
         assert!(parse("http://app.internal/hook").is_ok());
         assert!(parse("unix:/run/hook").is_err());
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_response_that_the_server_trusts_comes_by_tls_or_from_this_host() {
-        let parse = |text| Destination::parse(text, Scope::Authentic);
+        let parse = |text| Destination::parse(text, HostScope::Authentic);
         for text in [
             "https://id.example/jwks.json",
             "https://10.0.0.7:8443/keys",
@@ -203,13 +203,13 @@ mod tests {
 
     #[test]
     fn a_destination_has_an_origin_a_host_and_a_path() {
-        let to = Destination::parse("https://Push.Example:8443/a/b?c=d#e", Scope::Public);
+        let to = Destination::parse("https://Push.Example:8443/a/b?c=d#e", HostScope::Public);
         let to = to.expect("valid");
         assert_eq!(to.origin(), "https://push.example:8443");
         assert_eq!((to.host(), to.authority()), ("push.example", "push.example:8443"));
         assert_eq!(to.path(), "/a/b?c=d");
         assert_eq!(format!("{to:?}"), "https://push.example:8443");
-        let to = Destination::parse("https://push.example", Scope::Public).expect("valid");
+        let to = Destination::parse("https://push.example", HostScope::Public).expect("valid");
         assert_eq!((to.authority(), to.path(), to.port()), ("push.example", "/", 443));
     }
 }

@@ -37,7 +37,7 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::TaskTracker;
 
 use crate::outgoing::address::is_public;
-use crate::outgoing::destination::{Destination, Scope};
+use crate::outgoing::destination::{Destination, HostScope};
 use crate::outgoing::exchange::exchange;
 use crate::outgoing::slots::{HostSlot, HostSlots};
 
@@ -262,9 +262,9 @@ impl Outgoing {
             }
         };
         let may_connect = |address: &SocketAddr| match to.scope() {
-            Scope::Public => is_public(address.ip()),
-            Scope::Anywhere => true,
-            Scope::Authentic => to.is_secure() || address.ip().is_loopback(),
+            HostScope::Public => is_public(address.ip()),
+            HostScope::Anywhere => true,
+            HostScope::Authentic => to.is_secure() || address.ip().is_loopback(),
         };
         if !addresses.iter().all(may_connect) {
             return Err(SendError::NotPublic);
@@ -378,7 +378,7 @@ mod tests {
     #[tokio::test]
     async fn g17_names_without_an_answer_delay_no_look_up_of_a_push_service() {
         let outgoing = Outgoing::default();
-        let to = Destination::parse("http://localhost:1/", Scope::Anywhere).expect("valid");
+        let to = Destination::parse("http://localhost:1/", HostScope::Anywhere).expect("valid");
         let slot = async || outgoing.0.slots.take(to.host()).await.expect("a slot");
         let first = slot().await;
         let most = u32::try_from(OUTGOING_LOOKUPS_MAX).expect("few");

@@ -15,7 +15,7 @@ use crate::http::error::{ApiError, Contract, Failure, STORAGE_FULL};
 use crate::http::extract::{JsonBody, Path};
 use crate::http::guest_budgets::Storing;
 use crate::http::routes::Routes;
-use crate::outgoing::destination::{Destination, Scope};
+use crate::outgoing::destination::{Destination, HostScope};
 use crate::push::store::{PushAddress, PushLanguage, PushSubscription};
 use crate::push::{Notify, NotifyError};
 use crate::sharing::Sharing;
@@ -80,7 +80,7 @@ struct ListBody {
 impl From<PushSubscription> for SubscriptionBody {
     fn from(subscription: PushSubscription) -> Self {
         let PushSubscription { id, address, created_at } = subscription;
-        let service = Destination::parse(&address.endpoint, Scope::Anywhere);
+        let service = Destination::parse(&address.endpoint, HostScope::Anywhere);
         let service = service.map_or_else(|_error| String::new(), |to| to.host().to_owned());
         let lang = address.lang.map(PushLanguage::as_str);
         Self { id, service, lang, expires_at: address.expires_at, created_at }

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use crate::domain::ids::{PushSubscriptionId, UserId};
 use crate::outgoing::address::is_private_name;
-use crate::outgoing::destination::{Destination, InvalidDestination, Scope};
+use crate::outgoing::destination::{Destination, HostScope, InvalidDestination};
 use crate::outgoing::{Outgoing, Reply, SendError};
 use crate::push::encryption::encrypt;
 use crate::push::notification::Notification;
@@ -118,9 +118,9 @@ impl WebPush {
             return Err(InvalidDestination("it is too long"));
         }
         if self.options.allow_private {
-            return Destination::parse(endpoint, Scope::Anywhere);
+            return Destination::parse(endpoint, HostScope::Anywhere);
         }
-        let to = Destination::parse(endpoint, Scope::Public)?;
+        let to = Destination::parse(endpoint, HostScope::Public)?;
         if !to.is_literal() && is_private_name(to.host()) {
             return Err(InvalidDestination("its host is not public"));
         }

@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::webhook::WebhookEvent;
-use crate::outgoing::destination::{Destination, Scope};
+use crate::outgoing::destination::{Destination, HostScope};
 use crate::setting::{FoundFaults, hidden, list, without_query};
 use crate::webhooks::WebhookEndpoint;
 use crate::webhooks::signature::WebhookSecret;
@@ -57,7 +57,7 @@ impl NotifySettings {
             let at_url = at("url");
             let long = format!("must have at most {WEBHOOK_URL_BYTES_MAX} bytes");
             faults.unless(url.len() <= WEBHOOK_URL_BYTES_MAX, &[&at_url], &long);
-            if let Err(error) = Destination::parse(url, Scope::Anywhere) {
+            if let Err(error) = Destination::parse(url, HostScope::Anywhere) {
                 let fault = format!("must be an https:// or http:// address: {error}");
                 faults.unless(false, &[&at_url], &fault);
             }
@@ -88,7 +88,7 @@ impl NotifySettings {
             let secrets = [secret, second_secret].map(|it| it.expose_secret().as_bytes());
             Some(WebhookEndpoint {
                 url: url.clone(),
-                to: Destination::parse(url, Scope::Anywhere).ok()?,
+                to: Destination::parse(url, HostScope::Anywhere).ok()?,
                 secret: WebhookSecret::new(secrets.into_iter().filter(|it| !it.is_empty())),
                 events: events.clone(),
             })

@@ -25,14 +25,14 @@ use crate::yjs::protocol;
 const FINAL_FRAMES_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub enum Outgoing {
+pub enum SocketMessage {
     Frame(Bytes),
     /// Sends a websocket ping with this payload. The pong returns it.
     Ping(Bytes),
     Close(Close),
 }
 
-impl Outgoing {
+impl SocketMessage {
     /// An empty message. It is a heartbeat for a client that counts messages.
     #[must_use]
     pub fn keep_alive() -> Self {
@@ -138,29 +138,29 @@ impl Outbox {
 impl OutboxReader {
     /// Waits for the next command. Frames from before a close come first, unless the reader is slow.
     /// Nothing is lost if the future is dropped.
-    pub async fn next(&mut self) -> Outgoing {
+    pub async fn next(&mut self) -> SocketMessage {
         let queued = self.shared.queue.pop_unless(|| self.shared.is_closed()).await;
         match queued {
             Some(queued) if !self.gave_up() => self.take(queued),
-            Some(_) | None => Outgoing::Close(self.shared.reason().unwrap_or(Close::Left)),
+            Some(_) | None => SocketMessage::Close(self.shared.reason().unwrap_or(Close::Left)),
         }
     }
 
     /// Returns a queued frame or ping without waiting. Only [`next`](Self::next) returns the close.
-    pub fn ready(&self) -> Option<Outgoing> {
+    pub fn ready(&self) -> Option<SocketMessage> {
         if self.gave_up() {
             return None;
         }
         self.shared.queue.try_pop().map(|queued| self.take(queued))
     }
 
-    fn take(&self, queued: Queued) -> Outgoing {
+    fn take(&self, queued: Queued) -> SocketMessage {
         match queued {
             Queued::Frame(frame) => {
                 self.shared.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
-                Outgoing::Frame(frame)
+                SocketMessage::Frame(frame)
             }
-            Queued::Ping(number) => Outgoing::Ping(number),
+            Queued::Ping(number) => SocketMessage::Ping(number),
         }
     }
 
@@ -196,9 +196,9 @@ mod tests {
         outbox.send(Bytes::from_static(b"last words"));
         outbox.close(Close::Restart("stopping"));
         outbox.close(Close::NoSuchLink);
-        assert!(matches!(reader.next().await, Outgoing::Frame(_)));
+        assert!(matches!(reader.next().await, SocketMessage::Frame(_)));
         let end = reader.next().await;
-        assert!(matches!(end, Outgoing::Close(Close::Restart("stopping"))), "{end:?}");
+        assert!(matches!(end, SocketMessage::Close(Close::Restart("stopping"))), "{end:?}");
     }
 
     #[tokio::test]
@@ -206,14 +206,14 @@ mod tests {
         let (outbox, mut reader) = outbox(20);
         for _ in 0..3 {
             outbox.send(Bytes::from_static(b"0123456789"));
-            assert!(matches!(reader.ready(), Some(Outgoing::Frame(_))));
+            assert!(matches!(reader.ready(), Some(SocketMessage::Frame(_))));
         }
         assert!(reader.ready().is_none());
         outbox.probe(7);
         outbox.close(Close::NoSuchLink);
-        assert!(matches!(reader.ready(), Some(Outgoing::Ping(_))));
+        assert!(matches!(reader.ready(), Some(SocketMessage::Ping(_))));
         assert!(reader.ready().is_none());
-        assert!(matches!(reader.next().await, Outgoing::Close(Close::NoSuchLink)));
+        assert!(matches!(reader.next().await, SocketMessage::Close(Close::NoSuchLink)));
     }
 
     #[tokio::test]
@@ -229,15 +229,15 @@ mod tests {
         let (outbox, mut reader) = outbox(1_000);
         outbox.send(Bytes::from_static(b"one"));
         outbox.probe(2);
-        assert!(matches!(reader.next().await, Outgoing::Frame(frame) if frame == "one"));
-        assert!(matches!(reader.ready(), Some(Outgoing::Ping(_))));
+        assert!(matches!(reader.next().await, SocketMessage::Frame(frame) if frame == "one"));
+        assert!(matches!(reader.ready(), Some(SocketMessage::Ping(_))));
         assert!(reader.ready().is_none());
         let closing = async {
             tokio::task::yield_now().await;
             outbox.close(Close::NoSuchLink);
         };
         let (end, ()) = tokio::join!(reader.next(), closing);
-        assert!(matches!(end, Outgoing::Close(Close::NoSuchLink)), "{end:?}");
+        assert!(matches!(end, SocketMessage::Close(Close::NoSuchLink)), "{end:?}");
     }
 
     #[tokio::test]
@@ -248,7 +248,7 @@ mod tests {
         }
         assert!(outbox.is_closed());
         let end = reader.next().await;
-        assert!(matches!(end, Outgoing::Close(Close::TooMuch(_))), "{end:?}");
+        assert!(matches!(end, SocketMessage::Close(Close::TooMuch(_))), "{end:?}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -258,9 +258,9 @@ mod tests {
         outbox.send(Bytes::from_static(b"before, read late"));
         outbox.close(Close::NoSuchLink);
         outbox.send(Bytes::from_static(b"after"));
-        assert!(matches!(reader.next().await, Outgoing::Frame(frame) if frame == "before"));
+        assert!(matches!(reader.next().await, SocketMessage::Frame(frame) if frame == "before"));
         reader.overdue().await;
         let end = reader.next().await;
-        assert!(matches!(end, Outgoing::Close(Close::NoSuchLink)), "{end:?}");
+        assert!(matches!(end, SocketMessage::Close(Close::NoSuchLink)), "{end:?}");
     }
 }

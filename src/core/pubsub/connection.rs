@@ -40,7 +40,7 @@ const OPENING_MAX: Duration = Duration::from_secs(1);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
 
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct PublishedFrame {
     pub(crate) topic: Topic,
     pub(crate) frame: Vec<u8>,
 }
@@ -170,7 +170,7 @@ impl Shared {
 pub(crate) struct ConnectionTask {
     pub(crate) target: Target,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) outbox: mpsc::Receiver<Outgoing>,
+    pub(crate) outbox: mpsc::Receiver<PublishedFrame>,
 }
 
 impl ConnectionTask {
@@ -287,7 +287,7 @@ async fn stay_while_well(mut connection: MultiplexedConnection) -> RedisError {
 /// Publishes queued messages and losses. Returns on an error, or when all senders are dropped.
 async fn speak(
     shared: &Shared,
-    outbox: &mut mpsc::Receiver<Outgoing>,
+    outbox: &mut mpsc::Receiver<PublishedFrame>,
     mut connection: MultiplexedConnection,
 ) -> RedisResult<()> {
     let mut batch = Vec::with_capacity(BATCH_MAX);
@@ -299,7 +299,7 @@ async fn speak(
             request.cmd("PUBLISH").arg(topic.channel()).arg(lost).ignore();
         }
         for outgoing in &batch {
-            let Outgoing { topic, frame } = outgoing;
+            let PublishedFrame { topic, frame } = outgoing;
             shared.release(frame);
             request.cmd("PUBLISH").arg(topic.channel()).arg(frame).ignore();
         }

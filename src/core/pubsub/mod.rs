@@ -31,7 +31,7 @@ use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
 use crate::locks::redis_client;
-use crate::pubsub::connection::{ConnectionTask, OUTBOX_MAX, Outgoing, Shared};
+use crate::pubsub::connection::{ConnectionTask, OUTBOX_MAX, PublishedFrame, Shared};
 pub use crate::pubsub::message::{Envelope, Message, Payload, Reply, Request, Topic};
 use crate::pubsub::seal::Seal;
 pub use crate::pubsub::seal::installation;
@@ -61,7 +61,7 @@ pub struct Pubsub {
 #[derive(Debug)]
 struct Wire {
     shared: Arc<Shared>,
-    outbox: mpsc::Sender<Outgoing>,
+    outbox: mpsc::Sender<PublishedFrame>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -161,7 +161,7 @@ impl Wire {
         if !self.shared.reserve(&frame) {
             return Err(PubsubError::Full);
         }
-        self.outbox.try_send(Outgoing { topic, frame }).map_err(|refused| {
+        self.outbox.try_send(PublishedFrame { topic, frame }).map_err(|refused| {
             self.shared.release(&refused.into_inner().frame);
             PubsubError::Full
         })

@@ -10,7 +10,7 @@ use crate::domain::seat::Role;
 use crate::sharing::invite::{Invite, opens};
 use crate::sharing::links::NO_LINK;
 use crate::sharing::{Sharing, SharingError};
-use crate::storage::invites::{InviteState, Removed, Replaced};
+use crate::storage::invites::{InviteState, Removed, ReplacedReviewer};
 use crate::storage::links::ShareLink;
 
 #[derive(Clone, Debug)]
@@ -97,10 +97,12 @@ impl Sharing {
     ) -> Result<ReviewerChanged, SharingError> {
         let link = self.owned(caller, id).await?;
         match self.storage.replace_reviewer(id, user, now).await? {
-            Replaced::Done(former) => Ok(ReviewerChanged { document: link.document_id, former }),
-            Replaced::NotAPartner => Err(SharingError::NotAPartner),
-            Replaced::ReviewerExists => Err(SharingError::ReviewerExists),
-            Replaced::Gone => Err(NO_LINK),
+            ReplacedReviewer::Done(former) => {
+                Ok(ReviewerChanged { document: link.document_id, former })
+            }
+            ReplacedReviewer::NotAPartner => Err(SharingError::NotAPartner),
+            ReplacedReviewer::ReviewerExists => Err(SharingError::ReviewerExists),
+            ReplacedReviewer::Gone => Err(NO_LINK),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Decides which updates of a group are stored, and under which numbers.
 //!
-//! Pure: an engine reads the [`State`] in a transaction that isolates it, calls [`plan`], and writes
+//! Pure: an engine reads the [`AppendState`] in a transaction that isolates it, calls [`plan`], and writes
 //! the [`Plan`] in the same transaction. So all engines decide alike. A refused update also refuses
 //! the later ones on the same document, which may depend on it (D7), and affects no other.
 
@@ -18,7 +18,7 @@ use crate::storage::guard::FenceGuard;
 use crate::storage::log::{Append, Appended};
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct AppendState {
     pub(super) last_seq: HashMap<DocumentId, i64>,
     /// The seats on active links.
     pub(super) seats: HashMap<Seat, RatifiedSeat>,
@@ -43,7 +43,7 @@ impl Damage {
     }
 }
 
-impl State {
+impl AppendState {
     /// Whether it contains all rows that an update depends on. A client id without an owner is
     /// never in it.
     pub(super) fn covers(&self, append: &Append) -> bool {
@@ -80,7 +80,7 @@ pub(super) struct Plan {
     /// The documents that change: last number and time.
     pub(super) documents: BTreeMap<DocumentId, (i64, DateTime<Utc>)>,
     /// The state of the database after the write.
-    pub(super) after: State,
+    pub(super) after: AppendState,
 }
 
 impl Plan {
@@ -89,7 +89,7 @@ impl Plan {
     }
 
     /// The state before the plan, without the rows that its refused updates depend on.
-    pub(super) fn undone(self, batch: &[Append]) -> State {
+    pub(super) fn undone(self, batch: &[Append]) -> AppendState {
         let mut state = self.after;
         for (position, seq) in self.rows.into_iter().rev() {
             if let Some(append) = batch.get(position) {
@@ -113,7 +113,7 @@ impl Plan {
     }
 }
 
-pub(super) fn plan(batch: &[Append], mut state: State) -> Plan {
+pub(super) fn plan(batch: &[Append], mut state: AppendState) -> Plan {
     let mut plan = Plan::default();
     let mut broken = HashSet::new();
     for (position, append) in batch.iter().enumerate() {
@@ -139,7 +139,7 @@ pub(super) fn plan(batch: &[Append], mut state: State) -> Plan {
 }
 
 /// (D6) The first user who writes under an id owns it, also within the group.
-fn bind_clients(append: &Append, state: &mut State, plan: &mut Plan) {
+fn bind_clients(append: &Append, state: &mut AppendState, plan: &mut Plan) {
     for &client in &append.clients {
         if let Entry::Vacant(vacant) = state.clients.entry((append.document, client)) {
             vacant.insert(append.user.clone());
@@ -148,7 +148,7 @@ fn bind_clients(append: &Append, state: &mut State, plan: &mut Plan) {
     }
 }
 
-fn decide(append: &Append, state: &State) -> Appended {
+fn decide(append: &Append, state: &AppendState) -> Appended {
     if state.damage.affects(append) {
         return Appended::Damaged;
     }
@@ -177,7 +177,7 @@ fn decide(append: &Append, state: &State) -> Appended {
 }
 
 /// (D2) Checks the role too: the last check before the text changes (G10).
-fn holds(guard: &FenceGuard, document: DocumentId, state: &State) -> bool {
+fn holds(guard: &FenceGuard, document: DocumentId, state: &AppendState) -> bool {
     guard.seat.role.may_edit_text()
         && state
             .seats
@@ -206,8 +206,8 @@ mod tests {
         }
     }
 
-    fn state(document: DocumentId, last: i64) -> State {
-        State { last_seq: HashMap::from([(document, last)]), ..State::default() }
+    fn state(document: DocumentId, last: i64) -> AppendState {
+        AppendState { last_seq: HashMap::from([(document, last)]), ..AppendState::default() }
     }
 
     #[test]
@@ -308,10 +308,10 @@ mod tests {
             under(document, Role::Writer, 5),
         ];
         let alone = |append: &Append| {
-            let state = State {
+            let state = AppendState {
                 last_seq: state.last_seq.clone(),
                 seats: state.seats.clone(),
-                ..State::default()
+                ..AppendState::default()
             };
             plan(std::slice::from_ref(append), state).outcomes.remove(0)
         };

@@ -57,7 +57,7 @@ pub enum Removed {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Replaced {
+pub enum ReplacedReviewer {
     /// The user is the reviewer. The former reviewer, if another user was.
     Done(Option<UserId>),
     /// The user is neither among the refused ones nor a partner of the owner.
@@ -135,12 +135,12 @@ impl Storage {
         link: ShareLinkId,
         user: &'a UserId,
         now: DateTime<Utc>,
-    ) -> StorageFuture<'a, Replaced> {
+    ) -> StorageFuture<'a, ReplacedReviewer> {
         run!(self, Write, tx => {
             let locked = lock_of(tx, link).await?;
-            let Some(former) = reviewer(tx, link).await? else { return Ok(Replaced::Gone) };
+            let Some(former) = reviewer(tx, link).await? else { return Ok(ReplacedReviewer::Gone) };
             if former.as_ref() == Some(user) {
-                return Ok(Replaced::Done(None));
+                return Ok(ReplacedReviewer::Done(None));
             }
             if !forget_attempt(tx, link, user).await? {
                 let owner = sql!(
@@ -150,10 +150,10 @@ impl Storage {
                 );
                 let owner: UserId = owner.one(tx).await?.get(0)?;
                 if !are_partners(tx, &owner, user).await? {
-                    return Ok(Replaced::NotAPartner);
+                    return Ok(ReplacedReviewer::NotAPartner);
                 }
                 if former.is_some() {
-                    return Ok(Replaced::ReviewerExists);
+                    return Ok(ReplacedReviewer::ReviewerExists);
                 }
             }
             sql!(
@@ -169,7 +169,7 @@ impl Storage {
                 put_left(tx, link, former, Departure::Removed, now).await?;
             }
             put_joined(tx, link, user, now).await?;
-            Ok(Replaced::Done(former))
+            Ok(ReplacedReviewer::Done(former))
         })
     }
 

@@ -32,14 +32,14 @@ pub struct Log {
 /// A row of a document, as every engine reads it: kind, number, bytes, and owner of a client id.
 /// Kinds: 0 the document's last number, 1 the snapshot, 2 an update, 3 an owner, 4 the number of
 /// the last change of its reviews.
-pub(super) type Row = (i64, i64, Option<Vec<u8>>, Option<String>);
+pub(super) type DocumentRow = (i64, i64, Option<Vec<u8>>, Option<String>);
 
 impl Log {
     /// Builds the log from its rows, in any order. `None`: there is no such document.
     ///
     /// This function sorts the rows: a database would sort all bytes of the document, on disk if they
     /// are many.
-    pub(super) fn of_rows(mut rows: Vec<Row>) -> Result<Option<Self>, StorageError> {
+    pub(super) fn of_rows(mut rows: Vec<DocumentRow>) -> Result<Option<Self>, StorageError> {
         // The document's row comes first. A snapshot's number is below those of the updates after it.
         rows.sort_unstable_by_key(|(kind, number, _, _)| (*kind, *number));
         let mut rows = rows.into_iter();

@@ -34,8 +34,8 @@ use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::decode::{self, corrupt};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
-use crate::storage::postgres::encoding::{self, Moment as PgMoment};
-use crate::storage::sqlite::encoding::Moment as SqliteMoment;
+use crate::storage::postgres::encoding::{self, PgMoment};
+use crate::storage::sqlite::encoding::SqliteMoment;
 use crate::storage::tx::{Conn, Tx};
 use crate::storage::tx_error::TxError;
 

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::domain::limits::LONG_MESSAGE_BYTES;
 use crate::http::ws::inbound::Inbound;
 use crate::outbox::close::Close;
-use crate::outbox::{OutboxReader, Outgoing};
+use crate::outbox::{OutboxReader, SocketMessage};
 
 const SENT_TOGETHER_MAX: usize = 64;
 /// Time limit of that write; then the client counts as gone.
@@ -111,11 +111,11 @@ impl Socket {
     }
 }
 
-pub(super) fn message(outgoing: Outgoing) -> Result<Message, Close> {
+pub(super) fn message(outgoing: SocketMessage) -> Result<Message, Close> {
     match outgoing {
-        Outgoing::Frame(frame) => Ok(Message::Binary(frame)),
-        Outgoing::Ping(number) => Ok(Message::Ping(number)),
-        Outgoing::Close(close) => Err(close),
+        SocketMessage::Frame(frame) => Ok(Message::Binary(frame)),
+        SocketMessage::Ping(number) => Ok(Message::Ping(number)),
+        SocketMessage::Close(close) => Err(close),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::http::ws::EARLY_BYTES_MAX;
 use crate::http::ws::socket::{Socket, fault_of, message};
 use crate::http::ws::term::Term;
 use crate::outbox::close::Close;
-use crate::outbox::{OutboxReader, Outgoing};
+use crate::outbox::{OutboxReader, SocketMessage};
 use crate::seats::SeatService;
 use crate::seats::handle::{SeatHandle, TOO_MANY_MESSAGES};
 use crate::seats::joining::{Arriving, is_question, is_step_1};
@@ -136,15 +136,15 @@ impl Socket {
                         // The client (the page, after the computer slept) checks the connection. Without
                         // an answer it would reconnect, and join the wait queue at its end.
                         Took::Question => {
-                            self.pass_on(Outgoing::keep_alive(), outbox, &mut early).await
+                            self.pass_on(SocketMessage::keep_alive(), outbox, &mut early).await
                         }
                         Took::End => false,
                     }
                 }
                 _ = look_after.tick(), if is_there => {
                     heard_at.elapsed() < unseated.silence_max
-                        && self.pass_on(Outgoing::Ping(Bytes::new()), outbox, &mut early).await
-                        && self.pass_on(Outgoing::keep_alive(), outbox, &mut early).await
+                        && self.pass_on(SocketMessage::Ping(Bytes::new()), outbox, &mut early).await
+                        && self.pass_on(SocketMessage::keep_alive(), outbox, &mut early).await
                 }
             };
             if !goes_on || early.close.is_some() {
@@ -155,7 +155,7 @@ impl Socket {
 
     async fn pass_on(
         &mut self,
-        outgoing: Outgoing,
+        outgoing: SocketMessage,
         outbox: &OutboxReader,
         early: &mut EarlyMessages,
     ) -> bool {

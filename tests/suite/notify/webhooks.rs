@@ -9,7 +9,7 @@ use crate::storage::webhook_fixtures::expire;
 use galley::domain::limits::WEBHOOK_LEASE;
 use galley::domain::webhook::WebhookEvent;
 use galley::outgoing::Outgoing;
-use galley::outgoing::destination::{Destination, Scope};
+use galley::outgoing::destination::{Destination, HostScope};
 use galley::storage::guard::Guarded;
 use galley::storage::suggestions::AnchoredItem;
 use galley::webhooks::limits::WEBHOOK_ATTEMPT_MAX;
@@ -30,7 +30,7 @@ const EVENTS: [WebhookEvent; 2] = [WebhookEvent::ReviewCreated, WebhookEvent::Re
 fn endpoint(receiver: &PushService) -> WebhookEndpoint {
     let url = format!("{}/hook?key=1", receiver.url);
     WebhookEndpoint {
-        to: Destination::parse(&url, Scope::Anywhere).expect("an address"),
+        to: Destination::parse(&url, HostScope::Anywhere).expect("an address"),
         url,
         secret: WebhookSecret::new([SECRET.as_bytes()]),
         events: EVENTS.to_vec(),

@@ -4,7 +4,7 @@
 use galley::domain::ids::{DocumentId, ShareLinkId};
 use galley::domain::user::User;
 use galley::storage::Storage;
-use galley::storage::invites::Replaced;
+use galley::storage::invites::ReplacedReviewer;
 use serde_json::{Value, json};
 
 use crate::support::galley_process::Server;
@@ -163,7 +163,7 @@ async fn g14_after_a_replaced_reviewer_the_first_review_is_403_although_the_regi
         let user = User { id: park.id.parse().expect("an id"), name: "Park".to_owned() };
         seated.storage.join_link(seated.link(), &user, now).await.expect("refused and stored");
         let replaced = seated.storage.replace_reviewer(seated.link(), &user.id, now).await;
-        assert!(matches!(replaced, Ok(Replaced::Done(Some(_)))), "{replaced:?}");
+        assert!(matches!(replaced, Ok(ReplacedReviewer::Done(Some(_)))), "{replaced:?}");
 
         assert_eq!(seated.statuses(&seated.desk.reviewer).await, REFUSED);
         seated.is_unchanged().await;

@@ -6,7 +6,7 @@ use galley::domain::fence::Fence;
 use galley::domain::ids::{SessionId, ShareLinkId};
 use galley::domain::seat::{Role, Seat};
 use galley::storage::guard::{FenceGuard, Guarded};
-use galley::storage::invites::{Removed, Replaced};
+use galley::storage::invites::{Removed, ReplacedReviewer};
 use galley::storage::links::Joined;
 use galley::storage::seats::Ratified;
 use galley::transfer::store;
@@ -153,7 +153,7 @@ pub(crate) async fn g2_of_a_replaced_reviewer_only_the_new_one_is_ratified(desk:
     let seat = Seat::new(link, Role::Reviewer);
     storage.join_link(link, &lee, at(2)).await.unwrap();
     let none = storage.replace_reviewer(link, &park.id, at(3)).await.unwrap();
-    assert_eq!(none, Replaced::NotAPartner);
+    assert_eq!(none, ReplacedReviewer::NotAPartner);
     let refused = storage.join_link(link, &park, at(3)).await.unwrap();
     assert!(matches!(refused, Joined::ReviewerExists { is_noted: true, .. }));
     let claim = async |fence: u64, who: &str| {
@@ -165,7 +165,7 @@ pub(crate) async fn g2_of_a_replaced_reviewer_only_the_new_one_is_ratified(desk:
 
     let replaced = storage.replace_reviewer(link, &park.id, at(4)).await.unwrap();
 
-    assert_eq!(replaced, Replaced::Done(Some(lee.id)));
+    assert_eq!(replaced, ReplacedReviewer::Done(Some(lee.id)));
     let guard = FenceGuard { seat, fence: Fence(10) };
     assert_eq!(storage.create_review(&new_review(link), guard).await.unwrap(), Guarded::Fenced);
     assert_eq!(claim(12, "lee").await, Ratified::NotTheReviewer);
@@ -174,10 +174,10 @@ pub(crate) async fn g2_of_a_replaced_reviewer_only_the_new_one_is_ratified(desk:
     assert_eq!((after.reviewer_since, after.attempts), (Some(at(4)), Vec::new()));
     // A repeated request changes nothing: the reply to the first may be lost.
     let again = storage.replace_reviewer(link, &park.id, at(5)).await.unwrap();
-    assert_eq!(again, Replaced::Done(None));
+    assert_eq!(again, ReplacedReviewer::Done(None));
     assert_eq!(floor(storage, seat).await, Fence(13));
     let gone = storage.replace_reviewer(ShareLinkId::generate(), &park.id, at(5)).await.unwrap();
-    assert_eq!(gone, Replaced::Gone);
+    assert_eq!(gone, ReplacedReviewer::Gone);
 }
 
 pub(crate) async fn g13_a_link_stores_the_last_twenty_refused_users_once_each(desk: Desk) {

@@ -15,7 +15,7 @@ use galley::partners::store::requests::{
 };
 use galley::storage::Storage;
 use galley::storage::guard::Guarded;
-use galley::storage::invites::Replaced;
+use galley::storage::invites::ReplacedReviewer;
 use galley::storage::links::Joined;
 use galley::storage::pagination::Page;
 use galley::storage::partners::Partnership;
@@ -232,7 +232,7 @@ pub(crate) async fn an_acceptance_leaves_the_reviewer_of_a_link_and_stores_the_a
     assert_eq!(attempts.iter().map(|attempt| &attempt.user).collect::<Vec<_>>(), [&lee]);
     // The owner lets the partner in, as any refused user.
     let replaced = storage.replace_reviewer(link, &lee.id, at(4)).await.unwrap();
-    assert_eq!(replaced, Replaced::Done(Some(park.id)));
+    assert_eq!(replaced, ReplacedReviewer::Done(Some(park.id)));
 }
 
 pub(crate) async fn a_document_of_the_bin_is_joined_by_no_acceptance(desk: Desk) {
@@ -304,18 +304,18 @@ pub(crate) async fn a_partner_becomes_the_reviewer_of_a_link_without_one(desk: D
     let put = async |who: &str, second| {
         storage.replace_reviewer(link, &user(who).id, at(second)).await.unwrap()
     };
-    assert_eq!(put("lee", 1).await, Replaced::NotAPartner);
+    assert_eq!(put("lee", 1).await, ReplacedReviewer::NotAPartner);
     storage.make_partners(&user("kim").id, &lee.id, at(1)).await.unwrap();
     storage.make_partners(&user("kim").id, &park.id, at(1)).await.unwrap();
     for _ in 0..2 {
-        assert_eq!(put("lee", 2).await, Replaced::Done(None));
+        assert_eq!(put("lee", 2).await, ReplacedReviewer::Done(None));
     }
-    assert_eq!(put("park", 3).await, Replaced::ReviewerExists);
+    assert_eq!(put("park", 3).await, ReplacedReviewer::ReviewerExists);
     assert_eq!(storage.link(link).await.unwrap().unwrap().reviewer, Some(lee.clone()));
     // A partner whom the link refused replaces the reviewer, as any refused user.
     let refused = storage.join_link(link, &park, at(4)).await.unwrap();
     assert!(matches!(refused, Joined::ReviewerExists { .. }));
-    assert_eq!(put("park", 5).await, Replaced::Done(Some(lee.id)));
+    assert_eq!(put("park", 5).await, ReplacedReviewer::Done(Some(lee.id)));
 }
 
 pub(crate) async fn g13_a_user_sends_and_receives_a_bounded_number_of_requests(desk: Desk) {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::domain::ids::{DocumentId, SessionId};
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
-use crate::rooms::room::{Room, State};
+use crate::rooms::room::{Room, RoomState};
 use crate::rooms::snapshot::Snapshot;
 use crate::sessions::options::HistoryTerms;
 use crate::sessions::session::{Session, SessionIdentity};
@@ -75,7 +75,7 @@ impl Room {
     }
 }
 
-impl State {
+impl RoomState {
     /// The room calls this before it appends an edit. The first edit of a session makes a checkpoint of
     /// the text that the previous writer left. That writer's server may have recorded none.
     pub(super) fn before_edit(&mut self, identity: &SessionIdentity, now: Instant) {

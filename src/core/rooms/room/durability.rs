@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use crate::outbox::event::{Event, MEMORY_FULL, Problem, STORE_BUDGET_SPENT, UNSAVED_FULL};
-use crate::rooms::room::{Room, State};
+use crate::rooms::room::{Room, RoomState};
 
 impl Room {
     /// The persister committed an update of `bytes` under `seq` (P1). Returns whether it is to be published:
@@ -54,7 +54,7 @@ impl Room {
 
     /// Requests the rejected edits when half of the backlog is free again. Their client still has them.
     /// Without the request they arrive only if its user types again.
-    fn look_at_refused(&self, state: &mut State) {
+    fn look_at_refused(&self, state: &mut RoomState) {
         let is_free = state.unsaved_bytes <= self.limits.unsaved_bytes / 2
             && self.persister.has_room()
             && !state.memory.is_full();
@@ -116,7 +116,7 @@ impl Room {
     }
 }
 
-impl State {
+impl RoomState {
     pub(super) fn last_number(&self) -> i64 {
         self.seq.max(self.stored_upto)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::ids::UserId;
-use crate::rooms::room::{Room, State};
+use crate::rooms::room::{Room, RoomState};
 use crate::rooms::snapshot::Snapshot;
 use crate::yjs::log::{Origin, SERVER_IDS};
 
@@ -103,7 +103,7 @@ impl Room {
     }
 }
 
-impl State {
+impl RoomState {
     fn due_work(&self, occasion: Trigger, now: Instant) -> Option<DueWork> {
         let (rows_max, count_every) = match occasion {
             Trigger::Working => (ROWS_WORKING, COUNT_EVERY),

@@ -11,7 +11,7 @@ use crate::outbox::event::{DOCUMENT_DAMAGED, Event, Fullness};
 use crate::pubsub::Message;
 use crate::rooms::room::occupancy::SeatLocation;
 use crate::rooms::room::peers::{Step, peer_message};
-use crate::rooms::room::{NotJoined, Room, State};
+use crate::rooms::room::{NotJoined, Room, RoomState};
 use crate::sessions::session::{Session, SessionIdentity};
 use crate::yjs::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
 use crate::yjs::protocol;
@@ -72,7 +72,7 @@ impl Room {
     }
 
     /// Publishes `peer.left`, except when another session of the same user took the seat over.
-    fn vacate(&self, state: &mut State, session: &Session) {
+    fn vacate(&self, state: &mut RoomState, session: &Session) {
         let (seat, fence) = (session.identity.seat, session.fence());
         if session.lost_reason() == Some(LostReason::TakenOver) {
             return state.occupancy.moved(seat, fence);
@@ -96,7 +96,7 @@ impl Room {
     ) -> Result<(), Close> {
         let entries = decode_awareness(update).map_err(|_| Close::Malformed("awareness"))?;
         let mut state = self.lock();
-        let State { presence, owners, .. } = &mut *state;
+        let RoomState { presence, owners, .. } = &mut *state;
         let received = presence
             .receive(&session.identity, entries, owners, now)
             .map_err(|_| Close::Malformed("awareness-state"))?;
@@ -150,7 +150,12 @@ impl Room {
     }
 
     /// Broadcasts presence to all members but `except`, and publishes it to the other servers, if there are any.
-    fn broadcast_presence(&self, state: &State, except: Option<&Session>, news: &[AwarenessEntry]) {
+    fn broadcast_presence(
+        &self,
+        state: &RoomState,
+        except: Option<&Session>,
+        news: &[AwarenessEntry],
+    ) {
         if news.is_empty() {
             return;
         }
@@ -172,12 +177,12 @@ impl Room {
         }
     }
 
-    pub(super) fn publish_event(&self, state: &State, event: &Event<'_>) {
+    pub(super) fn publish_event(&self, state: &RoomState, event: &Event<'_>) {
         self.publish_to_others(state, Message::Event { to: None, json: event.json() });
     }
 
     /// Queues a message for the other servers, if the room knows one.
-    fn publish_to_others(&self, state: &State, message: Message) {
+    fn publish_to_others(&self, state: &RoomState, message: Message) {
         if !state.subscribers.is_empty() {
             self.queue_message(message);
         }
@@ -190,7 +195,7 @@ impl Room {
     }
 }
 
-impl State {
+impl RoomState {
     /// Requests from a writer the updates that the log lacks. The room would reject a reviewer's.
     pub(super) fn send_sync_request(&self, session: &Session) {
         if session.identity.seat.role.may_edit_text() {

@@ -93,7 +93,7 @@ pub struct Room {
     persister: Persister,
     /// Queue in which the room reports a gap in its review events.
     missed_reviews: Missed,
-    state: Mutex<State>,
+    state: Mutex<RoomState>,
     stored: Notify,
     /// Messages for the other servers; [`Room::follow`] publishes them.
     outgoing: OutboxQueue<Message>,
@@ -106,7 +106,7 @@ pub struct Room {
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct RoomState {
     pub(crate) log: UpdateLog,
     memory: RoomBytes,
     ticked_at: Option<u64>,
@@ -178,7 +178,7 @@ impl Room {
         let Opening { document, log, memory, seq, rows, owners, review_changes, is_damaged } =
             opening;
         let saved = Saved::up_to(log.state_vector());
-        let state = State {
+        let state = RoomState {
             log,
             memory,
             ticked_at: None,
@@ -316,7 +316,7 @@ impl Room {
 
     fn take(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut RoomState,
         session: &Arc<Session>,
         (update, frame): (&Bytes, &Bytes),
         mut checked: Checked,
@@ -372,12 +372,12 @@ impl Room {
         Ok(cost)
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, RoomState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl RoomState {
     pub(crate) fn append(&mut self, update: Bytes, checked: Checked) {
         self.log.append(update, checked);
         self.memory.set(self.log.bytes());

@@ -41,7 +41,7 @@ struct SeatOccupancy {
 pub(super) struct Occupancy(Vec<SeatOccupancy>);
 
 #[derive(Debug)]
-pub(super) struct Replaced {
+pub(super) struct ReplacedOccupant {
     pub(super) before: Option<Occupant>,
 }
 
@@ -53,7 +53,7 @@ impl Occupancy {
         fence: Fence,
         user: &User,
         location: SeatLocation,
-    ) -> Option<Replaced> {
+    ) -> Option<ReplacedOccupant> {
         let entry = self.entry(seat)?;
         if fence <= entry.left {
             return None;
@@ -65,7 +65,7 @@ impl Occupancy {
             return None;
         }
         let occupant = Occupant { fence, user: user.clone(), location, missed_since: None };
-        Some(Replaced { before: entry.occupant.replace(occupant) })
+        Some(ReplacedOccupant { before: entry.occupant.replace(occupant) })
     }
 
     /// The grant `fence` ended, and so did all earlier ones. Returns the occupant that left by it.

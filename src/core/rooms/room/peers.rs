@@ -17,7 +17,7 @@ use crate::outbox::event::Event;
 use crate::pubsub::Message;
 use crate::rooms::room::occupancy::{Occupant, SeatLocation};
 use crate::rooms::room::subscribers::Recorded;
-use crate::rooms::room::{Room, State};
+use crate::rooms::room::{Room, RoomState};
 use crate::sessions::session::SessionIdentity;
 use crate::yjs::awareness::encode_awareness;
 use crate::yjs::protocol;
@@ -140,7 +140,7 @@ impl Room {
     }
 }
 
-impl State {
+impl RoomState {
     /// The sessions of this server and their presence, for a server that opened the document. Before them
     /// the last numbers, if the room did not know that server.
     fn introduction(&self, recorded: Recorded) -> Vec<Message> {

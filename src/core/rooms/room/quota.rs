@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::domain::limits::{CLIENTS_PER_DOCUMENT_MAX, DOCUMENT_ITEMS_MAX};
 use crate::outbox::event::{Event, Fullness};
-use crate::rooms::room::{Room, State};
+use crate::rooms::room::{Room, RoomState};
 use crate::sessions::options::RoomLimits;
 use crate::yjs::log::{Checked, UpdateLog};
 
@@ -51,7 +51,7 @@ impl Room {
     }
 
     /// The room calls this after each change. Broadcasts the size if the quota state changed.
-    pub(super) fn weigh_again(&self, state: &mut State, now: Instant) {
+    pub(super) fn weigh_again(&self, state: &mut RoomState, now: Instant) {
         let RoomLimits { document_bytes: limit, .. } = self.limits;
         let near = limit / 5 * 4;
         if state.quota.fullness == Fullness::Ample && state.log.bytes() < near {
@@ -84,11 +84,11 @@ impl Room {
         }
     }
 
-    pub(super) fn set_full(&self, state: &mut State) {
+    pub(super) fn set_full(&self, state: &mut RoomState) {
         self.become_full(state, Fullness::Full);
     }
 
-    fn become_full(&self, state: &mut State, fullness: Fullness) {
+    fn become_full(&self, state: &mut RoomState, fullness: Fullness) {
         let before = std::mem::replace(&mut state.quota.fullness, fullness);
         if before == fullness {
             return;
@@ -102,7 +102,7 @@ impl Room {
     }
 }
 
-impl State {
+impl RoomState {
     /// Whether the quota admits an update. If sizes do not decide it, a copy of the log takes the
     /// update for a trial.
     pub(super) fn admit(

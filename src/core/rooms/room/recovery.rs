@@ -31,7 +31,7 @@ use crate::domain::limits::STORE_AGAIN_TIMEOUT;
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::{DOCUMENT_DAMAGED, DOCUMENT_RESET, Event};
 use crate::pubsub::{Message, Pubsub, Topic};
-use crate::rooms::room::{Room, State};
+use crate::rooms::room::{Room, RoomState};
 use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::bin::LinkEnd;
@@ -223,7 +223,7 @@ impl Room {
     }
 }
 
-impl State {
+impl RoomState {
     pub(super) fn takes_no_more(&self) -> bool {
         self.was_reset || self.cause.is_some()
     }

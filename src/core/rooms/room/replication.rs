@@ -15,7 +15,7 @@ use crate::pubsub::Pubsub;
 use crate::pubsub::Signal;
 use crate::pubsub::{Message, Topic};
 use crate::rooms::room::peers::Step;
-use crate::rooms::room::{ResetCause, Room, State};
+use crate::rooms::room::{ResetCause, Room, RoomState};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::yjs::awareness::{decode_awareness, encode_awareness};
@@ -250,7 +250,7 @@ impl Room {
         Applied::Yes
     }
 
-    fn integrate(&self, state: &mut State, update: &Bytes) {
+    fn integrate(&self, state: &mut RoomState, update: &Bytes) {
         match state.log.check(update, Origin::Server) {
             Ok(checked) => {
                 if checked.is_new {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::outbox::close::Close;
-use crate::rooms::room::{Room, State};
+use crate::rooms::room::{Room, RoomState};
 use crate::yjs::protocol;
 
 /// Rooms with a gap that may wait. If the queue is full, the next tick finds the room again.
@@ -114,7 +114,7 @@ impl Room {
     }
 }
 
-impl State {
+impl RoomState {
     fn broadcast_json(&self, json: &str) {
         let frame = protocol::event(json);
         for member in self.members.iter().filter(|member| member.identity.wants_events) {

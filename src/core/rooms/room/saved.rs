@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::outbox::event::Event;
-use crate::rooms::room::{Room, State};
+use crate::rooms::room::{Room, RoomState};
 use crate::yjs::log::UpdateLog;
 
 const SAVED_APART: Duration = Duration::from_millis(500);
@@ -75,7 +75,7 @@ impl Saved {
 impl Room {
     /// `stored` more local updates are durable (0: a remote one arrived). Broadcasts `document.saved`
     /// at most every 500 ms (M3).
-    pub(super) fn look_at_saved(&self, state: &mut State, stored: u64) {
+    pub(super) fn look_at_saved(&self, state: &mut RoomState, stored: u64) {
         // After a rejection the counts no longer match the log.
         if state.takes_no_more()
             || !state.saved.store(stored, &state.log)
@@ -108,7 +108,7 @@ impl Room {
     }
 }
 
-impl State {
+impl RoomState {
     fn broadcast_saved(&mut self, now: Instant) {
         self.saved.broadcast_at = Some(now);
         self.broadcast_event(&Event::DocumentSaved { state_vector: &self.saved.state_vector });

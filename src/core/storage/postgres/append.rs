@@ -19,12 +19,12 @@ use sqlx::PgConnection;
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::{Role, Seat};
-use crate::storage::append_plan::{Plan, RatifiedSeat, State, plan};
+use crate::storage::append_plan::{AppendState, Plan, RatifiedSeat, plan};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 use crate::storage::postgres::Postgres;
-use crate::storage::postgres::encoding::Moment;
+use crate::storage::postgres::encoding::PgMoment;
 use crate::storage::tx::attempt;
 use crate::storage::tx_error::{TxError, typed};
 
@@ -34,7 +34,7 @@ const FREE_TRIES: u32 = 2;
 const STATEMENT_BYTES: usize = 16 << 20;
 
 struct Seen {
-    state: State,
+    state: AppendState,
     /// `last_seq` and `grants` of each document.
     stamps: HashMap<DocumentId, (i64, i64)>,
 }
@@ -188,7 +188,7 @@ fn documents(batch: &[Append]) -> Vec<String> {
 }
 
 /// Kind, text, text, text, number, number.
-type Row = (i16, String, Option<String>, Option<String>, i64, i64);
+type SeenRow = (i16, String, Option<String>, Option<String>, i64, i64);
 
 async fn read_state(connection: &mut PgConnection, batch: &[Append]) -> Result<Seen, TxError> {
     let seats: BTreeSet<Seat> =
@@ -203,7 +203,7 @@ async fn read_state(connection: &mut PgConnection, batch: &[Append]) -> Result<S
         clients.iter().map(|(document, client)| (document.to_string(), *client)).unzip();
     let (links, roles): (Vec<String>, Vec<&str>) =
         seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).unzip();
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<SeenRow> = sqlx::query_as(
         "SELECT 0::int2, d.id, NULL, NULL, d.last_seq, d.grants \
          FROM unnest($1::text[]) AS w (id) JOIN documents d ON d.id = w.id \
          UNION ALL \
@@ -226,8 +226,8 @@ async fn read_state(connection: &mut PgConnection, batch: &[Append]) -> Result<S
     Ok(seen_in(rows)?)
 }
 
-fn seen_in(rows: Vec<Row>) -> Result<Seen, StorageError> {
-    let mut seen = Seen { state: State::default(), stamps: HashMap::new() };
+fn seen_in(rows: Vec<SeenRow>) -> Result<Seen, StorageError> {
+    let mut seen = Seen { state: AppendState::default(), stamps: HashMap::new() };
     for row in rows {
         match row {
             (0, document, None, None, last_seq, grants) => {
@@ -297,7 +297,7 @@ async fn write(
         old_seq.push(last_seq);
         old_grants.push(grants);
         new_seq.push(*seq);
-        times.push(Moment(*now));
+        times.push(PgMoment(*now));
     }
     let (mut owned, mut clients, mut owners) = (Vec::new(), Vec::new(), Vec::new());
     for (document, client, user) in &plan.clients {

@@ -51,25 +51,25 @@ pub(crate) fn text(column: String) -> String {
 
 /// A `timestamptz` in whole milliseconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment(pub(crate) DateTime<Utc>);
+pub(crate) struct PgMoment(pub(crate) DateTime<Utc>);
 
 /// Microseconds from the Unix epoch to PostgreSQL's, which is 2000-01-01.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 const OUT_OF_RANGE: &str = "a time out of range";
 
-impl Type<Postgres> for Moment {
+impl Type<Postgres> for PgMoment {
     fn type_info() -> PgTypeInfo {
         PgTypeInfo::with_oid(Oid(1184))
     }
 }
 
-impl PgHasArrayType for Moment {
+impl PgHasArrayType for PgMoment {
     fn array_type_info() -> PgTypeInfo {
         PgTypeInfo::with_oid(Oid(1185))
     }
 }
 
-impl Encode<'_, Postgres> for Moment {
+impl Encode<'_, Postgres> for PgMoment {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
         let micros = self.0.timestamp_millis().checked_mul(1_000);
         let column = micros.and_then(|micros| micros.checked_sub(EPOCH_MICROS));
@@ -77,7 +77,7 @@ impl Encode<'_, Postgres> for Moment {
     }
 }
 
-impl Decode<'_, Postgres> for Moment {
+impl Decode<'_, Postgres> for PgMoment {
     fn decode(value: PgValueRef<'_>) -> Result<Self, BoxDynError> {
         // sqlx's own decoder would panic at `infinity`.
         let column = <i64 as Decode<'_, Postgres>>::decode(value)?;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use sqlx::PgConnection;
 
 use crate::domain::ids::DocumentId;
-use crate::storage::log::{Log, Row, Tail};
+use crate::storage::log::{DocumentRow, Log, Tail};
 use crate::storage::tx_error::TxError;
 
 pub(crate) async fn log(
@@ -12,7 +12,7 @@ pub(crate) async fn log(
     id: DocumentId,
 ) -> Result<Option<Log>, TxError> {
     // One statement sees one state.
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<DocumentRow> = sqlx::query_as(
         "SELECT 0::int8, last_seq, NULL::bytea, NULL::text FROM documents WHERE id = $1 \
          UNION ALL \
          SELECT 1::int8, upto, bytes, NULL FROM snapshots WHERE document_id = $1 \

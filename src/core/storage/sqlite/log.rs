@@ -13,10 +13,10 @@ use sqlx::{Connection, QueryBuilder, SqliteConnection};
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::{Role, Seat};
-use crate::storage::append_plan::{Plan, RatifiedSeat, State, plan};
+use crate::storage::append_plan::{AppendState, Plan, RatifiedSeat, plan};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
-use crate::storage::log::{Append, Appended, Log, Row, Tail};
+use crate::storage::log::{Append, Appended, DocumentRow, Log, Tail};
 use crate::storage::sqlite::write_cache::{CachedRows, UNCACHED, forget_stale};
 use crate::storage::sqlite::{Sqlite, journal};
 
@@ -27,7 +27,7 @@ const ROWS_MAX: usize = 4_096;
 /// the large ones of its batch.
 pub(super) const LOGS_MAX: usize = 64;
 
-/// A document, and a [`Row`] of it.
+/// A document, and a [`DocumentRow`] of it.
 type LogRow = (String, i64, i64, Option<Vec<u8>>, Option<String>);
 
 /// Index into the wanted logs, kind of the row, number, bytes.
@@ -62,7 +62,7 @@ impl Sqlite {
         .bind(serde_json::to_string(&wanted).map_err(corrupt)?)
         .fetch_all(&self.readers)
         .await?;
-        let mut of_each: HashMap<String, Vec<Row>> = HashMap::new();
+        let mut of_each: HashMap<String, Vec<DocumentRow>> = HashMap::new();
         for (id, kind, number, bytes, owner) in rows {
             of_each.entry(id).or_default().push((kind, number, bytes, owner));
         }
@@ -225,7 +225,7 @@ async fn last_numbers(
 async fn find_ratified(
     connection: &mut SqliteConnection,
     batch: &[Append],
-    state: &mut State,
+    state: &mut AppendState,
 ) -> Result<(), StorageError> {
     let guards = batch.iter().filter_map(|append| append.guard);
     let mut wanted: BTreeSet<Seat> = guards.map(|guard| guard.seat).collect();
@@ -259,7 +259,7 @@ async fn find_ratified(
 async fn find_owners(
     connection: &mut SqliteConnection,
     batch: &[Append],
-    state: &mut State,
+    state: &mut AppendState,
 ) -> Result<(), StorageError> {
     let mut wanted = BTreeSet::new();
     for append in batch {

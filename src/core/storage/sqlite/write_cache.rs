@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sqlx::SqliteConnection;
 
 use crate::domain::seat::{Role, Seat};
-use crate::storage::append_plan::State;
+use crate::storage::append_plan::AppendState;
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 
@@ -34,7 +34,7 @@ pub(super) const UNCACHED: i64 = -1;
 pub(super) struct CachedRows {
     /// The `data_version` of the file, as the writing connection sees it.
     pub(super) version: i64,
-    pub(super) state: State,
+    pub(super) state: AppendState,
     /// The last row id of the journal, and so about the number of its rows.
     pub(super) journaled: i64,
 }
@@ -99,7 +99,7 @@ impl Memory {
 /// Drops from a cache the rows that have changed since it was filled.
 pub(super) async fn forget_stale(
     connection: &mut SqliteConnection,
-    state: &mut State,
+    state: &mut AppendState,
 ) -> Result<(), StorageError> {
     type Changed = (Option<String>, Option<i64>, Option<String>);
     let changed = sqlx::query_as("DELETE FROM stale RETURNING document_id, client, link_id");
