@@ -53,7 +53,7 @@ impl Storage {
                      SELECT d.id, MAX(d.last_seq, COALESCE(j.last, 0)) FROM json_each($1) w \
                      CROSS JOIN documents d ON d.id = w.value LEFT JOIN journaled j ON j.id = d.id"
                 ],
-                postgres: ["SELECT id, last_seq FROM documents WHERE id IN (SELECT w.value FROM {list:$1})"],
+                postgres: ["SELECT id, last_seq FROM documents WHERE id = ANY(ARRAY(SELECT w.value FROM {list:$1}))"],
                 json(ids)?
             );
             numbers.rows(tx).await?.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
