@@ -21,7 +21,6 @@ impl World<'_> {
         self.queue.put(until, Event::Repair);
     }
 
-    /// `silence` is 1 if the sockets break without a sign, else 0.
     fn lose_servers(&mut self, now: Time, is_lost: impl Fn(usize) -> bool, silence: f64) {
         for (number, server) in self.servers.iter_mut().enumerate() {
             if is_lost(number) {

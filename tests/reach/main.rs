@@ -4,8 +4,6 @@
 //! cargo run --release --manifest-path tests/reach/Cargo.toml --target-dir target/reach -- report FOLDER
 //! cargo run --release --manifest-path tests/reach/Cargo.toml --target-dir target/reach -- calibrate
 //! ```
-//!
-//! The first prints the tables and puts the plots into the folder; the second prints predictions beside measurements.
 //! `measure.mjs` measures the costs of each act, and real servers for `calibrate`; `measured.json` has the figures in
 //! force. A run depends on its plan and its seed alone. `RESULTS.md` has the method, its assumptions and the results.
 

@@ -23,7 +23,7 @@ pub(crate) const COMMIT_AGAIN: (Time, Time) = (100 * MS, 2 * SECOND);
 pub(crate) const SILENCE: (f64, f64) = (28.0, 30.0);
 /// Servers stand in so many racks.
 pub(crate) const RACKS: usize = 10;
-/// A server releases the seat of a client that is silent for so long, at its next tick.
+/// A server releases the seat of a silent client.
 pub(crate) const CLIENT_TIMEOUT: Time = 10 * SECOND;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

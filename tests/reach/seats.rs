@@ -90,7 +90,7 @@ impl World<'_> {
     fn refused(&mut self, now: Time, id: SessionId, wait: Time) {
         let session = &mut self.sessions[id as usize];
         session.state = State::Joining;
-        session.failures = session.failures.saturating_add(1).min(20);
+        session.failures = (session.failures + 1).min(20);
         let pause = self.plan.back_off.pause(session.failures, &mut self.random);
         self.void(id);
         self.then(now + wait + pause, Stage::Connect, id);
@@ -100,7 +100,6 @@ impl World<'_> {
         self.queue.put(at, Event::Join(stage, id, self.sessions[id as usize].attempt));
     }
 
-    /// Events of the attempt so far are void.
     fn void(&mut self, id: SessionId) -> Attempt {
         let session = &mut self.sessions[id as usize];
         session.attempt = session.attempt.wrapping_add(1);
