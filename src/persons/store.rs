@@ -15,7 +15,7 @@ use crate::storage::sql::persons::{
 };
 use crate::storage::sql::webhooks::put;
 use crate::storage::statement::{Row, sql};
-use crate::storage::tx::{Tx, guarded, run};
+use crate::storage::tx::{Tx, guarded, lock_audit, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Subject;
 use crate::storage::{Storage, StorageFuture};
@@ -217,6 +217,8 @@ pub fn finish<'a>(
         if !run.holds(tx).await? {
             return Ok(Step::Lost);
         }
+        // A call about the user that is under way has a row there, too.
+        lock_audit(tx).await?;
         forget_rows(tx, who).await?;
         if is_named(tx, &who.user).await? {
             return Err(TxError::Refused(Guarded::Stale));

@@ -15,8 +15,8 @@ test("the page of the API lists every operation and sends a request that a user 
   page.on("request", (request) => hosts.push(new URL(request.url()).host))
   await page.goto(`${galley.url}/docs`)
   await page.locator(".opblock").first().waitFor()
-  const { paths } = await (await fetch(`${galley.url}/openapi.json`)).json()
-  const operations = Object.values(paths).flatMap((path) => Object.keys(path))
+  const { paths, webhooks } = await (await fetch(`${galley.url}/openapi.json`)).json()
+  const operations = [paths, webhooks].flatMap((part) => Object.values(part).flatMap((path) => Object.keys(path)))
   assert.equal(await page.locator(".opblock").count(), operations.length)
 
   const row = page.locator(".opblock", { has: page.locator("[data-path='/api/auth']") })

@@ -90,11 +90,14 @@ test("another browser of the user is listed and removed, and a sign-out ends the
   const headers = { authorization: `Bearer ${await tokenOf(kim)}` }
   await kim.page.keyboard.press("Escape")
   await openMenu(kim, "#menu")
-  await kim.page.locator("#menu-panel").getByRole("button", { name: /leave|sign out/i }).click()
-  await Promise.all([kim.page.waitForEvent("load"), kim.page.locator("#confirm .actions button").last().click()])
+  await kim.page.locator("#menu-panel").getByRole("button", { name: /^(Leave this device|Sign out)$/ }).click()
+  const isRemoved = (/** @type {import("playwright-core").Response} */ response) =>
+    response.request().method() === "DELETE" && response.url().includes("/api/push-subscriptions/") && response.status() === 204
+  const leave = kim.page.locator("#confirm .actions button").last()
+  await Promise.all([kim.page.waitForEvent("load"), kim.page.waitForResponse(isRemoved), leave.click()])
   await kim.page.locator("#name").waitFor()
-  const left = await kim.page.context().request.get(`${galley.url}/api/push-subscriptions`, { headers })
-  assert.deepEqual((await left.json()).subscriptions, [])
+  const ended = await kim.page.context().request.get(`${galley.url}/api/push-subscriptions`, { headers })
+  assert.equal(ended.status(), 401)
   assert.equal(await kim.page.evaluate(() => sessionStorage.getItem("test.subscription")), null)
 })
 

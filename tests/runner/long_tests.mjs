@@ -36,7 +36,7 @@ export const LONG = {
     /^server::(decisions|suggestions)::postgres::/,
     /^server::(authorization|kill_campaign|suggestion_kills)::\w+_on_postgresql/,
     // Five to sixty seconds on two cores, without a shorter form.
-    /^server::(memory_use|statements|costly_texts)::/,
+    /^server::(memory_use|plans|statements|costly_texts)::/,
     /^fuzz::fragmented_text::g12_g13_the_cost/,
     /^fuzz::typed_trace::g8_a_real_editing_trace/,
     /^locks::(bad_network::g1_a_claim_cut|paused_time::g1_under_paused_time)/,

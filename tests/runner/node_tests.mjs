@@ -21,6 +21,9 @@ import { parseArgs } from "node:util"
 import { SHORT } from "./long_tests.mjs"
 import { Results } from "./results.mjs"
 
+/** A file that takes longer hangs: it ends, and the test that it was in fails by name. */
+const FILE_MS_MAX = 900_000
+
 /** The files that take longest. At the end of a run a long file runs alone. @type {readonly string[]} */
 const LONGEST = ["axe", "talk", "fuzz", "states", "suggesting", "text_and_window", "editor", "partners", "margin", "find_print", "offers", "collaboration", "error_states", "clock"]
 
@@ -56,8 +59,10 @@ function rank(file) {
  */
 function outcomes(path, only) {
   return new Promise((done, fail) => {
+    if (stop.signal.aborted) return done([])
     /** @type {import("./results.mjs").Outcome[]} */
     const found = []
+    let begun = basename(path)
     const take = (/** @type {"passed" | "failed"} */ state) => (/** @type {any} */ { name, file, skip, todo, details }) => {
       const { type, duration_ms: duration, error } = details
       const isOther = typeof skip === "string" && skip.includes("does not match pattern")
@@ -68,11 +73,15 @@ function outcomes(path, only) {
       }
       const isSkipped = skip !== undefined || todo !== undefined
       const of = basename(file ?? name)
-      const output = error ? `${error.cause?.stack ?? error.stack ?? error}` : ""
+      const output = error ? `${name === path ? `after the begin of “${begun}”: ` : ""}${error.cause?.stack ?? error.stack ?? error}` : ""
       found.push({ name, of, state: isSkipped ? "skipped" : state, seconds: duration / 1_000, output })
       console.log(`${isSkipped ? "skipped" : state} ${of} ${name} (${(duration / 1_000).toFixed(1)} s)`)
     }
-    const tests = run({ files: [path], signal: stop.signal, ...(only ? { testNamePatterns: [only] } : {}) })
+    // A handle that a test leaves open does not keep its file.
+    const tests = run({ files: [path], signal: stop.signal, timeout: FILE_MS_MAX, forceExit: true, ...(only ? { testNamePatterns: [only] } : {}) })
+    tests.on("test:dequeue", ({ name }) => {
+      begun = name
+    })
     tests.on("test:pass", take("passed"))
     tests.on("test:fail", take("failed"))
     for (const stream of /** @type {const} */ (["test:stdout", "test:stderr"])) tests.on(stream, ({ message }) => process.stdout.write(message))

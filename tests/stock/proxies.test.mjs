@@ -77,11 +77,11 @@ after(async () => {
   postgres.stop()
 })
 
-/** @param {string} what @param {() => Promise<unknown>} holds */
+/** @param {string | (() => string)} what @param {() => Promise<unknown>} holds */
 async function until(what, holds) {
   const deadline = Date.now() + TIMEOUT_MS
   while (!(await holds())) {
-    assert.ok(Date.now() < deadline, what)
+    assert.ok(Date.now() < deadline, typeof what === "string" ? what : what())
     await new Promise((later) => setTimeout(later, 50))
   }
 }
@@ -177,9 +177,9 @@ const TROUBLES = {
     await until("each server is ready", async () => (await degraded()) === 0)
   },
   async postgres(_kind, { heard }) {
-    postgres.control("stop")
+    await postgres.controlMeanwhile("stop")
     await until("the writer is notified", async () => heard("/problems/not-saved"))
-    postgres.control("start")
+    await postgres.controlMeanwhile("start")
   },
 }
 /** In a short run each proxy has those that concern it most. @type {Record<string, string[]>} */
@@ -259,7 +259,8 @@ for (const kind of KINDS) {
     }
     const seated = async () => {
       const [letters, count] = [writer.text.length, stored.size + 1]
-      await until("both store again", async () => letters < "text".length + savedLetters(writer) && count < stored.size)
+      const now = () => `both store again: ${savedLetters(writer)} letters of ${letters}, ${stored.size} reviews after ${count}, ${JSON.stringify([writer, reviewer].map(({ events }) => events.slice(-2)))}`
+      await until(now, async () => letters < "text".length + savedLetters(writer) && count < stored.size)
       await read()
     }
     for (const [name, trouble] of Object.entries(TROUBLES)) {

@@ -74,6 +74,17 @@ impl Server {
         Self::with(&memory(), "fsync = off\nshared_preload_libraries = 'pg_stat_statements'\n")
     }
 
+    /// A server that logs the plan of each statement as JSON, and has a sequential scan where no index applies.
+    pub(crate) fn explaining() -> Self {
+        Self::with(
+            &memory(),
+            "fsync = off\nshared_preload_libraries = 'auto_explain'\nauto_explain.log_min_duration = 0\n\
+             auto_explain.log_format = json\nauto_explain.log_nested_statements = on\n\
+             enable_seqscan = off\nenable_hashjoin = off\nenable_mergejoin = off\n\
+             cpu_tuple_cost = 100\ncpu_index_tuple_cost = 100\nplan_cache_mode = force_generic_plan\n",
+        )
+    }
+
     fn with(above: &Path, settings: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("pg").tempdir_in(above).expect("a folder");
         let folder = folder.keep();
@@ -137,7 +148,7 @@ impl Server {
         command
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 

@@ -1,6 +1,6 @@
 // @ts-check
 /** A private PostgreSQL server with one database, on a socket in a temporary folder. */
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -23,6 +23,7 @@ export class Postgres {
   /** @param {string} folder */
   constructor(folder) {
     this.folder = folder
+    this.ids = isRoot ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}
     this.programs = execFileSync("pg_config", ["--bindir"], { encoding: "utf8" }).trim()
     chmodSync(folder, 0o755)
     if (isRoot) chownSync(folder, UNPRIVILEGED, UNPRIVILEGED)
@@ -34,9 +35,8 @@ export class Postgres {
 
   /** Runs a program of PostgreSQL and returns its output. @param {string} name @param {string[]} args */
   tool(name, ...args) {
-    const ids = isRoot ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}
     const detached = name === "pg_ctl" ? "ignore" : "pipe"
-    const options = { cwd: this.folder, maxBuffer: 1 << 26, ...ids }
+    const options = { cwd: this.folder, maxBuffer: 1 << 26, ...this.ids }
     const output = execFileSync(join(this.programs, name), args, { ...options, stdio: ["ignore", detached, "pipe"] })
     return output?.toString() ?? ""
   }
@@ -50,6 +50,13 @@ export class Postgres {
   /** Starts its processes, or ends them all without a last checkpoint. @param {"start" | "stop"} what */
   control(what) {
     this.tool("pg_ctl", "-D", "data", "-l", "log", "-w", "-s", "-m", "immediate", what)
+  }
+
+  /** As `control`, while the sockets of this process live on: a recovery may take longer than a client may be silent. @param {"start" | "stop"} what */
+  async controlMeanwhile(what) {
+    const child = spawn(join(this.programs, "pg_ctl"), ["-D", "data", "-l", "log", "-w", "-s", "-m", "immediate", what], { cwd: this.folder, stdio: "ignore", ...this.ids })
+    const code = await new Promise((done) => child.once("exit", done))
+    if (code !== 0) throw new Error(`pg_ctl ${what}: ${code}`)
   }
 
   stop() {

@@ -219,6 +219,14 @@ pub(crate) async fn lock_histories(tx: &mut Tx, documents: &[String]) -> Result<
     }
 }
 
+/// The transaction sees every row of the audit, and no other appends one until it ends.
+pub async fn lock_audit(tx: &mut Tx) -> Result<(), TxError> {
+    match tx.conn() {
+        Conn::Sqlite(_) => Ok(()),
+        Conn::Postgres(conn) => postgres::locks::lock_audit(conn).await,
+    }
+}
+
 pub async fn lock_users(tx: &mut Tx, one: &UserId, other: &UserId) -> Result<(), TxError> {
     match tx.conn() {
         Conn::Sqlite(_) => Ok(()),

@@ -312,6 +312,11 @@ impl Act {
         matches!(self, Self::ReopenReview | Self::UndoDecision)
     }
 
+    /// Whether the writer's socket has the effect while the reviewer sends the request.
+    pub(crate) fn is_shown_to_the_writer(self) -> bool {
+        self.is_the_reviewers() && !self.ends_the_reviewers_socket()
+    }
+
     /// Whether the reviewer sends the request.
     pub(crate) fn is_the_reviewers(self) -> bool {
         matches!(

@@ -54,7 +54,7 @@ impl Case {
 
     /// The peer that does not act, or the one whose session an administrator evicts.
     fn other(&self) -> &Peer {
-        let other = if self.act.is_the_reviewers() { &self.writer } else { &self.reviewer };
+        let other = if self.act.is_shown_to_the_writer() { &self.writer } else { &self.reviewer };
         other.as_ref().expect("a seat")
     }
 }
@@ -119,10 +119,13 @@ impl World {
         Self { one, two, proxy, users, database, _redis: redis, _postgres: postgres }
     }
 
-    /// Seats the acting user on the server that dies.
+    /// Seats the user whose socket must receive the effect on the server that survives.
     async fn case(&self, act: Act) -> Case {
-        let at =
-            if act.is_the_reviewers() { [&self.two, &self.one] } else { [&self.one, &self.two] };
+        let at = if act.is_shown_to_the_writer() {
+            [&self.two, &self.one]
+        } else {
+            [&self.one, &self.two]
+        };
         Case::new(act, at[0], at[1], &self.users).await
     }
 

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, sleep};
 
 use crate::server::many_servers::Cluster;
+use crate::server::set_back::waits_for_a_lock;
 use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
@@ -170,6 +171,9 @@ async fn g7_a_file_with_an_unsaved_edit_is_built_again() {
     assert!(String::from_utf8_lossy(&file.bytes).contains("stored and lost"), "{}", file.status);
 
     one.kill().await;
+    // A write that waits for the row when its client dies goes on when the row is free, and is stored.
+    let mut watcher = postgres_server::stranger(&database).await;
+    until("no write waits", async || !waits_for_a_lock(&mut watcher).await).await;
     sqlx::raw_sql("COMMIT").execute(&mut stranger).await.expect("it is free");
     let file = download(&two, &desk.reviewer, &desk, "format=txt").await;
     let text = String::from_utf8_lossy(&file.bytes).into_owned();

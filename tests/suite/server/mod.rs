@@ -71,6 +71,7 @@ mod person_fixtures;
 mod person_kills;
 mod persons;
 mod pgbouncer;
+mod plans;
 mod postgres;
 mod progress;
 mod provider_keys;

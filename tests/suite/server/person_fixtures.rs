@@ -184,7 +184,17 @@ pub(crate) fn in_bytes<'n>(folder: &Path, needles: &[&'n str]) -> Vec<(String, &
     found
 }
 
-/// The needles that a dump of a PostgreSQL database has.
-pub(crate) fn in_dump<'n>(dump: &str, needles: &[&'n str]) -> Vec<&'n str> {
-    needles.iter().copied().filter(|needle| dump.contains(needle)).collect()
+/// The rows of a dump of a PostgreSQL database that have a needle, each after the head of its table.
+pub(crate) fn in_dump(dump: &str, needles: &[&str]) -> Vec<String> {
+    let mut table = "";
+    let mut found = Vec::new();
+    for line in dump.lines() {
+        if line.starts_with("COPY ") {
+            table = line;
+        }
+        if needles.iter().any(|needle| line.contains(needle)) {
+            found.push(format!("{table} {line}"));
+        }
+    }
+    found
 }

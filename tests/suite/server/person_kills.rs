@@ -59,7 +59,7 @@ async fn killed_deletions_leave_no_row_of_the_user_in_postgresql() {
         whole.is_nameless(other, with_reviews).await;
         let database = fleet.database.as_ref().expect("a database");
         let found = in_dump(&database.dump(), &whole.needles(with_reviews));
-        assert_eq!(found, Vec::<&str>::new(), "kill {kill}");
+        assert_eq!(found, Vec::<String>::new(), "kill {kill}");
         say(&format!("persons, PostgreSQL: kill {kill} is over"));
         fleet.servers[kill % 2].start_again().await;
     }
@@ -80,5 +80,5 @@ async fn a_deletion_goes_on_after_postgresql_was_away() {
     postgres.start_again().await;
     done(&server, &receipt).await;
     whole.is_nameless(&server, true).await;
-    assert_eq!(in_dump(&postgres.dump(&name), &whole.needles(true)), Vec::<&str>::new());
+    assert_eq!(in_dump(&postgres.dump(&name), &whole.needles(true)), Vec::<String>::new());
 }

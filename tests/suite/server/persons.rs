@@ -7,8 +7,10 @@ use crate::server::delivery::QUICK;
 use crate::server::offer_fixtures::{Fleet, offer};
 use crate::server::person_fixtures::{Whole, admin, done, in_bytes, in_dump};
 use crate::server::request_fixtures::text;
+use crate::server::set_back::waits_for_a_lock;
 use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
+use crate::support::postgres_server;
 use crate::support::rest_client::Person;
 use crate::support::webhook_receiver::setting;
 
@@ -75,8 +77,27 @@ async fn a_deleted_user_is_in_no_row_of_postgresql() {
         let whole = a_deletion(fleet.server(0), fleet.server(1), with_reviews).await;
         let database = fleet.database.as_ref().expect("a database");
         let found = in_dump(&database.dump(), &whole.needles(with_reviews));
-        assert_eq!(found, Vec::<&str>::new(), "with reviews: {with_reviews}");
+        assert_eq!(found, Vec::<String>::new(), "with reviews: {with_reviews}");
     }
+}
+
+/// Goal: a row of the audit that commits while a deletion ends has lost the id of the user, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_waits_for_an_audit_row_that_is_being_written() {
+    let fleet = Fleet::with(1, &QUICK).await;
+    let (server, database) = (fleet.server(0), fleet.database.as_ref().expect("a database"));
+    let whole = Whole::on(server).await;
+    let mut writer = postgres_server::stranger(&database.url()).await;
+    let mut watcher = postgres_server::stranger(&database.url()).await;
+    sqlx::raw_sql("BEGIN").execute(&mut writer).await.expect("a transaction");
+    let row = "INSERT INTO audit (at, actor_kind, action, target, status, request_id, peer) \
+               VALUES (now(), 'admin', 'user.export', $1, 200, '', '')";
+    sqlx::query(row).bind(&whole.kim.id).execute(&mut writer).await.expect("a row");
+    let receipt = whole.delete(server, "?reviews=delete").await;
+    until("the deletion waits", async || waits_for_a_lock(&mut watcher).await).await;
+    sqlx::raw_sql("COMMIT").execute(&mut writer).await.expect("stored");
+    done(server, &receipt).await;
+    assert_eq!(in_dump(&database.dump(), &whole.needles(true)), Vec::<String>::new());
 }
 
 /// Goal: the tokens of a user are refused while the deletion runs, and a later sign-in begins anew.

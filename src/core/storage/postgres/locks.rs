@@ -71,3 +71,10 @@ pub(crate) async fn lock_histories(
     }
     Ok(())
 }
+
+/// Waits for the transactions that append to the audit, and lets none begin: their rows are invisible until
+/// they commit.
+pub(crate) async fn lock_audit(connection: &mut PgConnection) -> Result<(), TxError> {
+    sqlx::query("LOCK TABLE audit IN SHARE ROW EXCLUSIVE MODE").execute(connection).await?;
+    Ok(())
+}
