@@ -127,9 +127,8 @@ fn plots(costs: &Costs, folder: &Path) -> Result<(), String> {
         let plan = Plan { back_off, ..plan.clone() }.with(Fault::Server, 30.0, 30);
         let world = World::new(&plan, costs).run();
         let (rise, again) = (100.0 * rise(&world), world.found.again.quantile(0.95));
-        println!(
-            "One of 100 servers, {pause} s: others {rise:+.1} %, seated again p95 {again:.2} s"
-        );
+        let of = plan.servers;
+        println!("One of {of} servers, {pause} s: others {rise:+.1} %, again p95 {again:.2} s");
         let (from, before) = (plan.fault_at - 5, others(&world, plan.fault_at - 2));
         let load = |at| ((at - from) as f64, 100.0 * others(&world, at) / before);
         (format!("first pause {pause} s"), (from..plan.seconds).map(load).collect())
