@@ -135,24 +135,30 @@ struct Module {
 /// All files by their paths.
 struct Names(BTreeMap<String, Module>);
 
+/// What the `use` items of a code import, one path each.
+fn uses(code: &str) -> Vec<String> {
+    let is_item = |at: usize| {
+        let line = code[..at].rsplit('\n').next().unwrap_or_default().trim();
+        line.is_empty() || line.starts_with("pub")
+    };
+    let items = code.match_indices("use ").map(|(at, _)| at).filter(|&at| is_item(at));
+    items.flat_map(|at| expanded(&code[at + 4..])).collect()
+}
+
 impl Module {
     fn of(source: &Source) -> Self {
         let code = source.code().map(|(_, line)| line).collect::<Vec<_>>().join("\n");
         let (mut paths, mut names) = (BTreeSet::new(), BTreeMap::new());
-        for (at, _) in code.match_indices("use ") {
-            let line = code[..at].rsplit('\n').next().unwrap_or_default().trim();
-            let is_item = line.is_empty() || line.starts_with("pub");
-            for used in is_item.then(|| expanded(&code[at + 4..])).into_iter().flatten() {
-                let (path, name) = used.split_once(" as ").unwrap_or((&used, ""));
-                let path = path.trim_end_matches("::self");
-                let last = path.rsplit("::").next().unwrap_or_default();
-                let name = if name.is_empty() { last } else { name };
-                // `use run;` after `macro_rules! run` names itself.
-                if name != path {
-                    names.insert(name.to_owned(), path.to_owned());
-                }
-                paths.insert(path.to_owned());
+        for used in uses(&code) {
+            let (path, name) = used.split_once(" as ").unwrap_or((&used, ""));
+            let path = path.trim_end_matches("::self");
+            let name =
+                if name.is_empty() { path.rsplit("::").next().unwrap_or_default() } else { name };
+            // `use run;` after `macro_rules! run` names itself.
+            if name != path {
+                names.insert(name.to_owned(), path.to_owned());
             }
+            paths.insert(path.to_owned());
         }
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
         let words = code.split(|c| !is_part(c)).filter(|word| word.contains("::"));

@@ -36,6 +36,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Interval of the check that a node still belongs to its Cluster.
 const CLUSTER_POLL_INTERVAL: Duration = Duration::from_secs(2);
 const OPENING_MAX: Duration = Duration::from_secs(1);
+/// The latest start of a clock: a hundred years.
+const CLOCK_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 /// Back-off between attempts: doubles from the first to the second, with jitter.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
 
@@ -50,8 +52,9 @@ pub(crate) struct Shared {
     node: NodeId,
     seal: Seal,
     table: Arc<Table>,
-    /// The zero of the sender's clock in [`Envelope::sent_us`].
-    began: Instant,
+    /// The clock of [`Envelope::sent_us`] had this value then. It is random: two servers with one id have two
+    /// clocks.
+    began: (u64, Instant),
     is_up: AtomicBool,
     outbox_bytes: AtomicUsize,
     has_twin: AtomicBool,
@@ -67,7 +70,7 @@ impl Shared {
             node,
             seal,
             table,
-            began: Instant::now(),
+            began: (jittered(CLOCK_MAX).as_micros().try_into().unwrap_or(0), Instant::now()),
             is_up: AtomicBool::new(false),
             outbox_bytes: AtomicUsize::new(0),
             has_twin: AtomicBool::new(false),
@@ -115,7 +118,8 @@ impl Shared {
     }
 
     fn now_us(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+        let (zero, began) = self.began;
+        zero + u64::try_from(began.elapsed().as_micros()).unwrap_or_default()
     }
 
     fn receive(&self, push: PushInfo) {
@@ -138,7 +142,7 @@ impl Shared {
         };
         match opened {
             Some(envelope) if envelope.from == self.node => {
-                if self.now_us() < envelope.sent_us {
+                if !(self.began.0..=self.now_us()).contains(&envelope.sent_us) {
                     return self.report_twin(topic);
                 }
                 // This server's own message: measures the round trip with one clock.
@@ -157,8 +161,8 @@ impl Shared {
 }
 
 impl Shared {
-    /// A message under this server's id, from later than now by its clock: another server has the same
-    /// id, such as the copy of a virtual machine. Such servers ignore each other's messages (B3).
+    /// A message under this server's id, and of another clock: another server has the same id, such as the
+    /// copy of a virtual machine. Such servers take each other's messages for losses.
     fn report_twin(&self, topic: Topic) {
         if !self.has_twin.swap(true, Ordering::Relaxed) {
             tracing::error!(node = %self.node, "another server has the id of this one: restart one of them");

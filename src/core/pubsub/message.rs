@@ -136,7 +136,7 @@ pub enum Payload {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
     pub from: NodeId,
-    /// The sender's clock at the time of sending, in µs.
+    /// The sender's clock at the time of sending, in µs from a random start.
     pub sent_us: u64,
     pub payload: Payload,
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::lease::LeaseTerms;
@@ -23,7 +23,6 @@ use crate::locks::{
     HeldLock, LeaseHolder, LockName, Loss, Registration, Renewable, RenewalTiming, Verdict,
 };
 use crate::outbox::close::LostReason;
-use crate::pubsub::Pubsub;
 use crate::seats::SeatService;
 use crate::sessions::options::SeatTerms;
 use crate::sessions::session::{Session, SessionState};
@@ -81,13 +80,13 @@ pub async fn run(seats: SeatService, stop: CancellationToken) {
 
 async fn tick_for_ever(seats: &SeatService) {
     let every = seats.shared.terms.lease.renew_every;
+    let mut ticker = interval(every);
+    // After a stall the task ticks once and waits a full period. It never sends a burst.
+    ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut keep_alive_at = Instant::now();
-    let mut next = keep_alive_at;
     loop {
-        sleep_until(next).await;
+        ticker.tick().await;
         let now = Instant::now();
-        // After a stall the task ticks once and waits a full period. It never sends a burst.
-        next = now + until_next(every);
         let mut call = ProbeKind::Ping;
         if now.duration_since(keep_alive_at) + every >= KEEP_ALIVE_EVERY {
             keep_alive_at = now;
@@ -121,12 +120,6 @@ async fn call_on(living: &[Arc<Session>], call: ProbeKind, terms: &SeatTerms) {
         }
         sleep(CALLS_APART).await;
     }
-}
-
-/// The pause between two ticks: `every`, give or take a sixteenth. The ticks of servers that started together, or whose
-/// Redis returned to all at once, so drift apart, and their rounds do not meet in Redis and the database.
-fn until_next(every: Duration) -> Duration {
-    every - every / 16 + Pubsub::spread(every / 8)
 }
 
 /// Renewal period without a tick: late enough for the tick to come first, early enough for two
@@ -242,27 +235,5 @@ impl LeaseHolder for SeatLease {
                 seats.end_without_key(&session).await;
             }
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_ticks_of_servers_that_start_together_drift_apart() {
-        let every = Duration::from_secs(4);
-        // An hour of each of 200 servers.
-        let hour = |_| {
-            (0..900).map(|_| until_next(every)).inspect(|pause| {
-                assert!((every * 15 / 16..=every * 17 / 16).contains(pause), "{pause:?}");
-            })
-        };
-        let ends = (0..200).map(|server| hour(server).sum::<Duration>());
-        let mut quarters = [0; 4];
-        ends.for_each(|end| {
-            quarters[usize::try_from(end.as_secs() % 4).expect("a quarter")] += 1;
-        });
-        assert!(quarters.iter().all(|servers| (20..=85).contains(servers)), "{quarters:?}");
     }
 }

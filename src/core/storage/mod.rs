@@ -192,15 +192,16 @@ impl Storage {
                 return self.schema().await.map(drop);
             };
             run!(self, Read, tx => { sql!("SELECT 1").run(tx).await.map(drop) }).await?;
-            if engine.reconnected().load(Ordering::Acquire) {
-                let (found, needed) = (self.schema().await?, engine.schema);
-                if found < needed {
-                    let what =
-                        format!("its schema has version {found}, and this galley needs {needed}");
-                    return Err(StorageError::Unsupported(what));
-                }
-                engine.reconnected().store(false, Ordering::Release);
+            if !engine.reconnected().load(Ordering::Acquire) {
+                return Ok(());
             }
+            let (found, needed) = (self.schema().await?, engine.schema);
+            if found < needed {
+                let what =
+                    format!("its schema has version {found}, and this galley needs {needed}");
+                return Err(StorageError::Unsupported(what));
+            }
+            engine.reconnected().store(false, Ordering::Release);
             Ok(())
         })
     }

@@ -352,19 +352,19 @@ async fn g12_a_forged_message_is_a_gap_and_stops_no_server() {
     assert_eq!(next(&mut heard).await, Signal::Message { from: sibling.node(), message: own });
 }
 
-/// The copy of a virtual machine has the id of its original. The younger server takes each message of the
-/// older one for a loss, and reads the database.
+/// The copy of a virtual machine has the id of its original. Each server takes the messages of the other one
+/// for losses, and reads the database.
 #[tokio::test]
 async fn a_message_of_another_server_with_the_same_id_is_a_gap() {
     let (server, node, topic) = (Server::start().await, NodeId::generate(), room());
     let start = async || Pubsub::connect(&server.url(), node, SECRET).await.expect("an address");
-    let older = start().await;
-    let _started = listening(&older, topic).await;
-    let younger = start().await;
-    let mut ours = listening(&younger, topic).await;
-    older.publish(topic, &Message::Hello).await.expect("it is taken");
+    let (original, copy) = (start().await, start().await);
+    let mut theirs = listening(&original, topic).await;
+    let mut ours = listening(&copy, topic).await;
+    original.publish(topic, &Message::Hello).await.expect("it is taken");
     assert_eq!(next(&mut ours).await, Signal::Gap);
-    younger.publish(topic, &Message::Hello).await.expect("it is taken");
+    copy.publish(topic, &Message::Hello).await.expect("it is taken");
+    assert_eq!(next(&mut theirs).await, Signal::Gap);
     let other = connect(&server).await;
     let _connected = listening(&other, topic).await;
     other.publish(topic, &Message::Hello).await.expect("it is taken");

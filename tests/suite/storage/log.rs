@@ -284,6 +284,18 @@ pub(crate) async fn a_group_of_9000_updates_of_150_documents_is_stored_whole(des
 
 /// Goal: two servers write and merge one document at the same time. The log contains each
 /// acknowledged update once, in its server's order, and its numbers have no gap.
+/// On a slow disk a write of the other process holds the file of SQLite beyond the wait for it.
+async fn append_patiently(storage: &Storage, append: Append) {
+    loop {
+        match storage.append(std::slice::from_ref(&append)).await.as_deref() {
+            Ok([Appended::Stored { .. }]) => return,
+            Ok([Appended::Busy]) | Err(StorageError::Unavailable(_)) => {}
+            other => panic!("{other:?}"),
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 pub(crate) async fn d5_two_servers_write_and_merge_one_document_without_loss(desk: Desk) {
     let document = desk.document().await;
     let servers = [desk.storage.clone(), desk.another().await];
@@ -292,16 +304,7 @@ pub(crate) async fn d5_two_servers_write_and_merge_one_document_without_loss(des
         let (writer, last) = (storage.clone(), Bytes::from("end;"));
         writing.spawn(async move {
             for number in 0..200 {
-                let batch = [edit(document, format!("{name}{number};"))];
-                // On a slow disk a write of the other process holds the file beyond the wait for it.
-                let stored = loop {
-                    match writer.append(&batch).await {
-                        Ok(stored) if stored != [Appended::Busy] => break stored,
-                        Ok(_) | Err(StorageError::Unavailable(_)) => tokio::task::yield_now().await,
-                        Err(error) => panic!("{error}"),
-                    }
-                };
-                assert!(matches!(stored[..], [Appended::Stored { .. }]), "{stored:?}");
+                append_patiently(&writer, edit(document, format!("{name}{number};"))).await;
             }
         });
         merging.spawn(compact_until(storage, document, last));
