@@ -135,7 +135,7 @@ struct Module {
 /// All files by their paths.
 struct Names(BTreeMap<String, Module>);
 
-/// What the `use` items of a code import, one path each.
+/// The paths that the `use` items of a code import.
 fn uses(code: &str) -> Vec<String> {
     let is_item = |at: usize| {
         let line = code[..at].rsplit('\n').next().unwrap_or_default().trim();
