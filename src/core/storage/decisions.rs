@@ -148,9 +148,7 @@ impl Storage {
             prune(tx, *link, *at).await?;
             let (decision, by) = (Some(*id), Some(&by.id));
             let new = NewStatus { locked, link: *link, decision, status, by, at: *at };
-            put_decision(tx, &new, &reviews).await?;
-            let reviews = announced(tx, *link, &reviews).await?;
-            Ok(Committed { seq, change, reviews })
+            conclude(tx, &new, &reviews, (seq, change)).await
         });
         Box::pin(async move {
             let _turn = self.turn_of(parts.len()).await?;
@@ -189,9 +187,7 @@ impl Storage {
             sql!("DELETE FROM decision_parts WHERE decision_id = $1", id).run(tx).await?;
             let (decision, by) = (Some(*id), Some(&by.id));
             let new = NewStatus { locked, link: *link, decision, status, by, at: *at };
-            put_decision(tx, &new, &reviews).await?;
-            let reviews = announced(tx, *link, &reviews).await?;
-            Ok(Committed { seq, change, reviews })
+            conclude(tx, &new, &reviews, (seq, change)).await
         });
         Box::pin(async move {
             let _turn = self.turn_of(parts.len()).await?;
@@ -374,6 +370,17 @@ async fn prune(tx: &mut Tx, link: ShareLinkId, now: DateTime<Utc>) -> Result<(),
     .run(tx)
     .await?;
     Ok(())
+}
+
+/// Stores the webhook of a decision or of its undo, and returns what the other servers announce.
+async fn conclude(
+    tx: &mut Tx,
+    new: &NewStatus<'_>,
+    reviews: &[(ReviewId, i64)],
+    (seq, change): (Option<i64>, i64),
+) -> Result<Committed, TxError> {
+    put_decision(tx, new, reviews).await?;
+    Ok(Committed { seq, change, reviews: announced(tx, new.link, reviews).await? })
 }
 
 /// The reviews that this transaction has changed, unless one event announces them all.
