@@ -9,8 +9,6 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use aws_lc_rs::error::Unspecified;
-use aws_lc_rs::rand;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -56,7 +54,7 @@ pub enum SecretError {
     )]
     NoPushKey(PathBuf),
     #[error("no random bytes to make a secret of")]
-    Random(#[source] Unspecified),
+    Random(#[source] getrandom::Error),
 }
 
 /// The secrets of a server.
@@ -175,7 +173,7 @@ fn find_or_make_text(
 
 fn random_text() -> Result<String, SecretError> {
     let mut bytes = [0; 32];
-    rand::fill(&mut bytes).map_err(SecretError::Random)?;
+    getrandom::fill(&mut bytes).map_err(SecretError::Random)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
@@ -218,7 +216,7 @@ fn make(file: SecretFile<'_>, text: &str) -> Result<(), SecretError> {
     // The suffix is random. The process id is 1 in every container, so a draft that a crash left would
     // fail every later start.
     let mut suffix = [0; 8];
-    rand::fill(&mut suffix).map_err(SecretError::Random)?;
+    getrandom::fill(&mut suffix).map_err(SecretError::Random)?;
     let mut draft = path.as_os_str().to_owned();
     draft.push(format!(".{}", URL_SAFE_NO_PAD.encode(suffix)));
     let draft = PathBuf::from(draft);

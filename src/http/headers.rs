@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use aws_lc_rs::error::Unspecified;
-use aws_lc_rs::rand::fill;
 use axum::extract::{Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
@@ -98,9 +96,9 @@ fn policy(connect: &str, frames: &str, style: &str, image: &str) -> HeaderValue 
 pub struct Nonce(String);
 
 impl Nonce {
-    pub fn generate() -> Result<Self, Unspecified> {
+    pub fn generate() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 16];
-        fill(&mut bytes)?;
+        getrandom::fill(&mut bytes)?;
         Ok(Self(STANDARD.encode(bytes)))
     }
 

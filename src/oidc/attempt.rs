@@ -6,8 +6,6 @@
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use aws_lc_rs::error::Unspecified;
-use aws_lc_rs::rand::fill;
 use axum::http::HeaderMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,9 +26,9 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn begin(return_to: String) -> Result<Self, Unspecified> {
+    pub(super) fn begin(return_to: String) -> Result<Self, getrandom::Error> {
         let mut secret = [0; 32];
-        fill(&mut secret)?;
+        getrandom::fill(&mut secret)?;
         Ok(Self { secret: URL_SAFE_NO_PAD.encode(secret), return_to })
     }
 

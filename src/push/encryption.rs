@@ -6,7 +6,6 @@
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::agreement::{ECDH_P256, ParsedPublicKey, PrivateKey, UnparsedPublicKey, agree};
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key, Tag};
-use aws_lc_rs::rand;
 
 pub const POINT_BYTES: usize = 65;
 /// The secret that a browser shares with its server.
@@ -40,7 +39,7 @@ pub fn encrypt(
 ) -> Result<Vec<u8>, NotEncrypted> {
     let own = PrivateKey::generate(&ECDH_P256).map_err(|_error| NotEncrypted)?;
     let mut salt = [0; SALT_BYTES];
-    rand::fill(&mut salt).map_err(|_error| NotEncrypted)?;
+    getrandom::fill(&mut salt).map_err(|_error| NotEncrypted)?;
     encrypt_with(payload, browser, auth, &own, &salt)
 }
 

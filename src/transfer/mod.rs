@@ -10,7 +10,6 @@ pub mod store;
 
 use std::fmt;
 
-use aws_lc_rs::rand::fill;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::user::User;
@@ -40,9 +39,7 @@ pub struct Transfer {
 
 impl TransferCode {
     fn generate() -> Result<Self, TransferError> {
-        let mut bits = [0_u8; 8];
-        fill(&mut bits).map_err(|_error| TransferError::NoRandomness)?;
-        Ok(Self::of_bits(u64::from_be_bytes(bits)))
+        getrandom::u64().map(Self::of_bits).map_err(|_error| TransferError::NoRandomness)
     }
 
     fn of_bits(bits: u64) -> Self {

@@ -23,7 +23,6 @@ use std::time::Duration;
 
 use crate::outgoing::header::{CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use aws_lc_rs::digest::{SHA256, digest};
-use aws_lc_rs::rand;
 use chrono::{DateTime, SecondsFormat, Utc};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -398,9 +397,7 @@ impl Failure {
         let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or_default().min(20);
         let plain = (WEBHOOK_DELAY_FIRST * 2_u32.pow(doublings)).min(WEBHOOK_DELAY_MAX);
         // Without entropy the pause does not vary.
-        let mut random = [0; 4];
-        let filled = rand::fill(&mut random);
-        let varied = filled.map_or(500, |()| u32::from_le_bytes(random) % 500);
+        let varied = getrandom::u32().map_or(500, |random| random % 500);
         let delay = plain * (750 + varied) / 1_000;
         delay.max(self.retry_after.unwrap_or_default().min(WEBHOOK_RETRY_AFTER_MAX))
     }

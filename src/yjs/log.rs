@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
-use aws_lc_rs::rand::fill;
 use bytes::Bytes;
 
 use crate::client_log::{Run, SECTION_HEADER_MAX};
@@ -262,9 +261,8 @@ impl UpdateLog {
 #[must_use]
 pub fn server_client_id(log: &UpdateLog) -> u64 {
     // Without a random source the search starts at 0 and returns the first unused id.
-    let mut offset = [0; 4];
-    let _filled = fill(&mut offset);
-    let id = SERVER_IDS.start().saturating_add(u32::from_le_bytes(offset).into());
+    let offset = getrandom::u32().unwrap_or_default();
+    let id = SERVER_IDS.start().saturating_add(offset.into());
     (id..=*SERVER_IDS.end()).chain(SERVER_IDS).find(|id| !log.runs.contains_key(id)).unwrap_or(id)
 }
 

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use aws_lc_rs::rand::fill;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
@@ -440,7 +439,7 @@ fn close_for(error: RoomError) -> Close {
 
 fn resume_secret() -> String {
     let mut bytes = [0_u8; 32];
-    match fill(&mut bytes) {
+    match getrandom::fill(&mut bytes) {
         Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
         // Unreachable without entropy: the session id uses the same source and panics first.
         Err(_) => String::new(),
