@@ -25,7 +25,7 @@ mod panic_tests;
 pub(crate) mod peer_rpc;
 pub(crate) mod peers;
 pub(crate) mod reconcile;
-pub(crate) mod set_back;
+pub(crate) mod rights;
 pub mod tick;
 pub mod view;
 pub(crate) mod wait;
@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use governor::clock::DefaultClock;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -61,6 +61,7 @@ use crate::seats::tick::TickClock;
 use crate::sessions::budgets::UserBudgets;
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::sessions::registry::Registry;
+use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::yjs::text::Text;
@@ -102,8 +103,8 @@ struct Shared {
     last_tick: TickClock,
     /// Wakes the comparison with the database and the locks.
     reconcile_due: Notify,
-    /// Wakes the search for grants that the database has lost.
-    ratifying_due: Notify,
+    /// The grants that the database has lost, for the task that ratifies them again.
+    lost_grants: mpsc::Sender<Vec<Arc<Session>>>,
     /// Permits to read why a key is gone: the loss of many at once leaves the database to others (G16).
     cause_permits: Semaphore,
     /// Permits to write the end of a grant to the outbox: many at once leave the database to others.
@@ -164,6 +165,7 @@ impl SeatService {
         let (persister, queue) = persister(storage.clone());
         let (history, jobs) = history();
         let (missed, missed_queue) = missed();
+        let (lost_grants, lost_queue) = mpsc::channel(1);
         let rooms = Rooms::new(
             storage.clone(),
             pubsub.clone(),
@@ -197,7 +199,7 @@ impl SeatService {
             history,
             last_tick: TickClock::now(),
             reconcile_due: Notify::new(),
-            ratifying_due: Notify::new(),
+            lost_grants,
             cause_permits: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
             departures: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
             draining: AtomicBool::new(false),
@@ -217,7 +219,7 @@ impl SeatService {
         seats.spawn_critical("seat tick", tick::run(seats.clone(), finished));
         seats.spawn_critical("cluster", seats.clone().handle_cluster_messages());
         seats.spawn_critical("reconcile", seats.clone().reconcile_when_due());
-        seats.spawn_critical("lost grants", seats.clone().ratify_when_due());
+        seats.spawn_critical("lost grants", seats.clone().ratify_lost_grants(lost_queue));
         seats.spawn_critical("peer requests", seats.clone().handle_node_messages());
         (seats, missed_queue)
     }

@@ -4,36 +4,33 @@
 //! later message shows the loss. On a lone server the same happens when the reply to a commit is
 //! lost. So each tick, and each gap in the messages, starts one comparison:
 //!
-//! - Statements find the revoked links of all sessions, and the former reviewers (G14).
-//! - Statements read the last numbers of all rooms and of their reviews (G8).
-//! - Statements read the ratified fences of all seats of this server.
+//! - A statement for [`COMPARED_AT_ONCE`] sessions reads their rights: it finds revoked links, former reviewers
+//!   (G14), and fences that another grant or an eviction raised.
+//! - A statement for as many rooms reads the last numbers of their updates and reviews (G8).
 //! - One script call reads the seats of users on other servers (G4), which shows the servers that have a
 //!   document open.
 //!
 //! The comparison also detects a database that was set back. Rooms are then ahead of its last
-//! numbers ([`Room::request_reset`]), or sessions of its fences. A separate task compares the fences
-//! ([`set_back`](crate::seats::set_back)).
+//! numbers ([`Room::request_reset`]), or sessions of its fences ([`rights`](crate::seats::rights)).
 //!
 //! The next tick repeats a comparison that failed.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
 
-use crate::domain::ids::{SessionId, ShareLinkId, UserId};
 use crate::domain::limits::GRANTS_RATIFIED_AT_ONCE;
-use crate::domain::seat::{Role, Seat};
+use crate::domain::seat::Seat;
 use crate::locks::{Holder, LockName};
-use crate::outbox::close::LostReason;
 use crate::rooms::room::Room;
 use crate::seats::SeatService;
 use crate::sessions::session::Session;
+use crate::storage::seats::SeatRight;
 
 /// Seats in one query to the locks, and sessions or rooms in one statement. The allocator retains large
 /// buffers, so those of a statement do not grow with the sessions.
-pub(super) const COMPARED_AT_ONCE: usize = 250;
+const COMPARED_AT_ONCE: usize = 250;
 
 impl SeatService {
     /// Starts a comparison, or schedules one more after the running one.
@@ -54,76 +51,46 @@ impl SeatService {
     }
 
     async fn reconcile(&self) {
-        self.end_sessions_of_revoked_links().await;
-        self.end_sessions_of_former_reviewers().await;
+        self.compare_sessions().await;
         let rooms = self.shared.rooms.all();
         if rooms.is_empty() {
             return;
         }
         self.compare_numbers(&rooms).await;
-        self.compare_reviews(&rooms).await;
-        self.ratify_again_soon();
         if !self.shared.pubsub.is_alone() {
             self.compare_holders(&rooms).await;
         }
     }
 
-    /// Ends every session whose link is revoked or gone: waiting, seated, or in its resume grace.
-    async fn end_sessions_of_revoked_links(&self) {
+    /// Ends every session without a right to its seat: waiting, seated, or in its resume grace.
+    async fn compare_sessions(&self) {
+        let mut lost_grants = Vec::new();
         for sessions in self.shared.registry.all().chunks(COMPARED_AT_ONCE) {
-            let links: HashSet<_> = sessions.iter().map(|it| it.identity.seat.link).collect();
-            let revoked = match self.shared.storage.revoked_among(&Vec::from_iter(links)).await {
-                Ok(revoked) => HashSet::<ShareLinkId>::from_iter(revoked),
+            // Read before the query, which does not see a grant that is ratified meanwhile.
+            let seated: Vec<_> = sessions.iter().map(|session| session.is_seated()).collect();
+            let rights = match self.rights_of(sessions).await {
+                Ok(rights) => rights,
                 Err(error) => {
-                    return tracing::warn!(%error, "share links cannot be read; the next tick repeats it");
+                    tracing::warn!(%error, "share links cannot be read; the next tick repeats it");
+                    break;
                 }
             };
-            let is_ended = |it: &&Arc<Session>| revoked.contains(&it.identity.seat.link);
-            // Each reads the end of its link: one after another, thousands would take seconds.
-            stream::iter(sessions.iter().filter(is_ended).cloned())
-                .for_each_concurrent(GRANTS_RATIFIED_AT_ONCE, async |session| {
-                    tracing::info!(seat = %session.identity.seat, "the tick found a revoked link");
-                    self.lose_with_link(&session).await;
+            let known = sessions.iter().cloned().zip(seated).zip(rights);
+            let known = known.filter_map(|((session, is_seated), right)| {
+                let is_compared = is_seated || !matches!(right?, SeatRight::Ratified(_));
+                is_compared.then_some((session, right?))
+            });
+            let mut compared = Vec::from_iter(known);
+            lost_grants.extend(compared.extract_if(.., has_lost_grant).map(|(session, _)| session));
+            // Each may read the end of its link: one after another, thousands would take seconds.
+            stream::iter(compared)
+                .for_each_concurrent(GRANTS_RATIFIED_AT_ONCE, async |(session, right)| {
+                    self.end_without_right(&session, right).await;
                 })
                 .await;
         }
-    }
-
-    async fn end_sessions_of_former_reviewers(&self) {
-        for sessions in self.shared.registry.all().chunks(COMPARED_AT_ONCE) {
-            let Some(former) = self.former_reviewers_among(sessions).await else { return };
-            for session in sessions.iter().filter(|it| former.contains(&it.identity.session)) {
-                tracing::info!(seat = %session.identity.seat, "the tick found a former reviewer");
-                self.lose(session, LostReason::Removed);
-            }
-        }
-    }
-
-    /// The sessions in the reviewer's seat whose user is not the reviewer of the link. `None`: the
-    /// database cannot be read, and the next tick repeats the query.
-    pub(super) async fn former_reviewers_among(
-        &self,
-        sessions: impl IntoIterator<Item = &Arc<Session>>,
-    ) -> Option<HashSet<SessionId>> {
-        let reviewing = sessions.into_iter().filter(|it| it.identity.seat.role == Role::Reviewer);
-        let claims: Vec<_> = reviewing
-            .map(|it| (it.identity.session, (it.identity.seat.link, it.identity.user.id.clone())))
-            .collect();
-        if claims.is_empty() {
-            return Some(HashSet::new());
-        }
-        let reviewers: Vec<_> = claims.iter().map(|(_, claim)| claim.clone()).collect();
-        match self.shared.storage.not_reviewing_among(&reviewers).await {
-            Ok(former) => {
-                let former = HashSet::<(ShareLinkId, UserId)>::from_iter(former);
-                let ended = claims.into_iter().filter(|(_, claim)| former.contains(claim));
-                Some(ended.map(|(session, _)| session).collect())
-            }
-            Err(error) => {
-                tracing::warn!(%error, "reviewers cannot be read; the next tick repeats it");
-                None
-            }
-        }
+        // The next tick finds the grants again that a busy task does not take.
+        let _busy = self.shared.lost_grants.try_send(lost_grants);
     }
 
     async fn compare_numbers(&self, rooms: &[Arc<Room>]) {
@@ -138,26 +105,14 @@ impl SeatService {
                     return tracing::debug!(%error, "the last numbers of documents cannot be read");
                 }
             };
-            for (room, before) in rooms.iter().zip(before) {
-                // A deleted document has no number, and no link.
-                let last = numbers.get(&room.document).copied();
-                last.into_iter().for_each(|last| room.compare_stored(last, before));
+            // A deleted document has no number, and no link.
+            let known = rooms.iter().zip(before);
+            let known = known
+                .filter_map(|(room, before)| Some((room, before, numbers.get(&room.document)?)));
+            for (room, before, last) in known {
+                room.compare_stored(last.update, before);
+                room.reviews_are_changed_up_to(last.review_change);
             }
-        }
-    }
-
-    async fn compare_reviews(&self, rooms: &[Arc<Room>]) {
-        for rooms in rooms.chunks(COMPARED_AT_ONCE) {
-            let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
-            let numbers = match self.shared.storage.review_change_numbers(&documents).await {
-                Ok(numbers) => numbers,
-                Err(error) => {
-                    return tracing::debug!(%error, "the change numbers of reviews cannot be read");
-                }
-            };
-            let changed =
-                rooms.iter().filter_map(|room| Some((room, numbers.get(&room.document)?)));
-            changed.for_each(|(room, last)| room.reviews_are_changed_up_to(*last));
         }
     }
 
@@ -188,4 +143,8 @@ impl SeatService {
         }
         rooms.iter().for_each(|room| room.forget_silent_subscribers(grace));
     }
+}
+
+fn has_lost_grant((session, right): &mut (Arc<Session>, SeatRight)) -> bool {
+    matches!(right, SeatRight::Ratified(fence) if *fence < session.fence())
 }

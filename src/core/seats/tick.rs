@@ -210,10 +210,12 @@ impl LeaseHolder for SeatLease {
     /// An uncertain seat counts as live: only a renewal makes it certain again.
     fn lives(&self, now: Instant) -> Renewable {
         self.session.check_deadline(now);
-        let is_seated =
-            !matches!(self.session.state(), SessionState::Claiming | SessionState::Ended);
         // After a stall the tick checks the clients first, and then requests a round.
-        if is_seated && !is_overslept(&self.seats, now) { Renewable::Yes } else { Renewable::Later }
+        if self.session.is_seated() && !is_overslept(&self.seats, now) {
+            Renewable::Yes
+        } else {
+            Renewable::Later
+        }
     }
 
     fn renewed(&self, sent_at: Instant, _verdict: Verdict) {

@@ -99,9 +99,7 @@ impl Registry {
     #[must_use]
     pub fn seated(&self) -> Vec<Arc<Session>> {
         let mut seated = self.all();
-        seated.retain(|session| {
-            !matches!(session.state(), SessionState::Claiming | SessionState::Ended)
-        });
+        seated.retain(|session| session.is_seated());
         seated
     }
 

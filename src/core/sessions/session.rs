@@ -151,6 +151,12 @@ impl Session {
         self.inner().state
     }
 
+    /// Whether the session has its seat, if only until a renewal or a return decides.
+    #[must_use]
+    pub fn is_seated(&self) -> bool {
+        !matches!(self.state(), SessionState::Claiming | SessionState::Ended)
+    }
+
     /// Redis granted the key under `fence`; the database has not ratified it yet.
     pub fn set_pending_fence(&self, fence: Fence) {
         self.fence.fetch_max(fence.0, Ordering::AcqRel);

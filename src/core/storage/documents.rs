@@ -1,7 +1,5 @@
 //! Documents: the title, owner and counts of each; [`log`](super::log) stores the text.
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -14,7 +12,7 @@ use crate::domain::webhook::WebhookEvent;
 use crate::storage::document_webhooks::put_about;
 use crate::storage::pagination::{Cursor, Page};
 use crate::storage::sections::put_sections;
-use crate::storage::statement::{Row, json as text, sql};
+use crate::storage::statement::{Row, sql};
 use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::users::put_user;
@@ -201,22 +199,6 @@ impl Storage {
             .run(tx)
             .await
             .map(drop)
-        })
-    }
-
-    /// In one statement. Missing documents are left out.
-    pub fn review_change_numbers<'a>(
-        &'a self,
-        documents: &'a [DocumentId],
-    ) -> StorageFuture<'a, HashMap<DocumentId, i64>> {
-        run!(self, Read, tx => {
-            let numbers = sql!(
-                "SELECT id, review_changes FROM documents \
-                 WHERE id IN (SELECT w.value FROM {list:$1})",
-                text(documents)?
-            );
-            let rows = numbers.rows(tx).await?;
-            rows.iter().map(|row| Ok((row.get("id")?, row.get("review_changes")?))).collect()
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::user::User;
 use crate::storage::document_webhooks::{Departure, put_joined, put_left};
 use crate::storage::locks::{lock_of, vacate_reviewer};
 use crate::storage::partners::are_partners;
-use crate::storage::statement::{Row, json, sql};
+use crate::storage::statement::{Row, sql};
 use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
@@ -170,23 +170,6 @@ impl Storage {
             }
             put_joined(tx, link, user, now).await?;
             Ok(ReplacedReviewer::Done(former))
-        })
-    }
-
-    /// In one statement. A revoked link has no answer.
-    pub fn not_reviewing_among<'a>(
-        &'a self,
-        reviewers: &'a [(ShareLinkId, UserId)],
-    ) -> StorageFuture<'a, Vec<(ShareLinkId, UserId)>> {
-        run!(self, Read, tx => {
-            let former = sql!(
-                "SELECT l.id, w.value ->> 1 AS user_id FROM {rows:$1} \
-                 JOIN share_links l ON l.id = w.value ->> 0 AND l.revoked_at IS NULL \
-                 WHERE l.reviewer_id IS DISTINCT FROM w.value ->> 1",
-                json(reviewers)?
-            );
-            let rows = former.rows(tx).await?;
-            rows.iter().map(|row| Ok((row.get("id")?, row.get("user_id")?))).collect()
         })
     }
 }

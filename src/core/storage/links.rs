@@ -198,21 +198,6 @@ impl Storage {
             sql!("SELECT id FROM share_links WHERE document_id = $1", document).values(tx).await
         })
     }
-
-    /// The links among `links` that are revoked or missing, read in one statement.
-    pub fn revoked_among<'a>(
-        &'a self,
-        links: &'a [ShareLinkId],
-    ) -> StorageFuture<'a, Vec<ShareLinkId>> {
-        run!(self, Read, tx => {
-            let revoked = sql!(
-                "SELECT w.value FROM {list:$1} LEFT JOIN share_links l \
-                 ON l.id = w.value AND l.revoked_at IS NULL WHERE l.id IS NULL",
-                json(links)?
-            );
-            revoked.values(tx).await
-        })
-    }
 }
 
 /// Finds or creates the link of a document, under its lock. `None`: there is no such document.

@@ -89,6 +89,13 @@ fn owner_of(number: i64, owner: &str) -> Result<(u64, UserId), StorageError> {
     Ok((u64::try_from(number).map_err(corrupt)?, parse(owner)?))
 }
 
+/// The last numbers of a document in the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastNumbers {
+    pub update: i64,
+    pub review_change: i64,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     /// Updates with their numbers, in order and without a gap.

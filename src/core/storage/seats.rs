@@ -59,6 +59,17 @@ pub enum Ratified {
     NotTheReviewer,
 }
 
+/// The right of a session to write under its seat, as the database has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeatRight {
+    /// The link is revoked or missing.
+    Revoked,
+    /// The user is not the reviewer of the link.
+    Removed,
+    /// The last ratified fence of the seat, zero without one: writes under any other are rejected.
+    Ratified(Fence),
+}
+
 impl Storage {
     /// Reads the state that a claim of a seat depends on. `None`: there is no such link.
     pub fn seat_lookup(&self, seat: Seat) -> StorageFuture<'_, Option<SeatLookup>> {
@@ -151,22 +162,31 @@ impl Storage {
         })
     }
 
-    /// The ratified fences of those seats whose link is active; zero for a seat without one. A fence that does
-    /// not parse is left out: it concerns no other seat.
-    pub fn fences<'a>(&'a self, seats: &'a [Seat]) -> StorageFuture<'a, Vec<(Seat, Fence)>> {
+    /// The rights of these users to their seats, by position, read in one statement. `None`: a fence that
+    /// does not parse, which concerns no other seat.
+    pub fn seat_rights<'a>(
+        &'a self,
+        seats: &'a [(Seat, UserId)],
+    ) -> StorageFuture<'a, Vec<Option<SeatRight>>> {
         run!(self, Read, tx => {
-            let wanted: Vec<_> = seats.iter().map(|seat| (seat.link, seat.role.as_str())).collect();
-            let fences = sql!(
-                "SELECT l.id, w.value ->> 1 AS role, s.fence FROM {rows:$1} CROSS JOIN share_links l \
-                 LEFT JOIN seats s ON s.link_id = l.id AND s.role = w.value ->> 1 \
-                 WHERE l.id = w.value ->> 0 AND l.revoked_at IS NULL",
+            let wanted: Vec<_> = (0_u32..)
+                .zip(seats)
+                .map(|(at, (seat, user))| (seat.link, seat.role.as_str(), user, at))
+                .collect();
+            let found = sql!(
+                "SELECT CAST(w.value ->> 3 AS bigint) AS at, l.id IS NULL AS is_revoked, s.fence, \
+                 w.value ->> 1 = 'reviewer' AND l.reviewer_id IS DISTINCT FROM w.value ->> 2 AS is_removed \
+                 FROM {rows:$1} LEFT JOIN share_links l ON l.id = w.value ->> 0 AND l.revoked_at IS NULL \
+                 LEFT JOIN seats s ON s.link_id = l.id AND s.role = w.value ->> 1",
                 json(&wanted)?
             );
-            let fence_of = |row: &Row| -> Result<_, TxError> {
-                let fence: Option<Fence> = row.get("fence")?;
-                Ok((Seat::new(row.get("id")?, row.get("role")?), fence.unwrap_or(Fence::ZERO)))
-            };
-            Ok(fences.rows(tx).await?.iter().filter_map(|row| fence_of(row).ok()).collect())
+            let mut rights = vec![None; seats.len()];
+            for row in found.rows(tx).await? {
+                if let Some(right) = rights.get_mut(row.get::<usize>("at")?) {
+                    *right = right_of(&row).ok();
+                }
+            }
+            Ok(rights)
         })
     }
 
@@ -185,6 +205,17 @@ fn lookup_of(row: &Row) -> Result<SeatLookup, TxError> {
     let floor: Option<Fence> = row.get("fence")?;
     let floor = floor.unwrap_or(Fence::ZERO);
     Ok(SeatLookup { link: link_of(row)?, floor, named_at: row.get("named_at")? })
+}
+
+fn right_of(row: &Row) -> Result<SeatRight, TxError> {
+    if row.get("is_revoked")? {
+        return Ok(SeatRight::Revoked);
+    }
+    if row.get("is_removed")? {
+        return Ok(SeatRight::Removed);
+    }
+    let fence: Option<Fence> = row.get("fence")?;
+    Ok(SeatRight::Ratified(fence.unwrap_or(Fence::ZERO)))
 }
 
 async fn refusal(tx: &mut Tx, grant: &Grant) -> Result<Ratified, TxError> {

@@ -10,8 +10,8 @@ use crate::domain::ids::DocumentId;
 use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
 use crate::storage::guard::Guarded;
-use crate::storage::log::{Append, Appended, Covers, Log, Tail};
-use crate::storage::statement::{json, sql};
+use crate::storage::log::{Append, Appended, Covers, LastNumbers, Log, Tail};
+use crate::storage::statement::{Row, json, sql};
 use crate::storage::tx::{Conn, Tx, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Engine, Storage, StorageFuture, postgres, sqlite};
@@ -39,24 +39,28 @@ impl Storage {
         }
     }
 
-    /// The last number of each of these documents. Missing documents are left out.
+    /// The last numbers of each of these documents, read in one statement. Missing documents are left out.
     pub fn last_numbers<'a>(
         &'a self,
         ids: &'a [DocumentId],
-    ) -> StorageFuture<'a, HashMap<DocumentId, i64>> {
+    ) -> StorageFuture<'a, HashMap<DocumentId, LastNumbers>> {
         run!(self, Read, tx => {
             // SQLite scans the journal once, for any number of documents.
             let numbers = sql!(
                 sqlite: [
                     "WITH journaled (id, last) AS MATERIALIZED ( \
                        SELECT document_id, MAX(seq) FROM journal GROUP BY document_id) \
-                     SELECT d.id, MAX(d.last_seq, COALESCE(j.last, 0)) FROM json_each($1) w \
+                     SELECT d.id, MAX(d.last_seq, COALESCE(j.last, 0)), d.review_changes FROM json_each($1) w \
                      CROSS JOIN documents d ON d.id = w.value LEFT JOIN journaled j ON j.id = d.id"
                 ],
-                postgres: ["SELECT id, last_seq FROM documents WHERE id = ANY(ARRAY(SELECT w.value FROM {list:$1}))"],
+                postgres: ["SELECT id, last_seq, review_changes FROM documents \
+                            WHERE id = ANY(ARRAY(SELECT w.value FROM {list:$1}))"],
                 json(ids)?
             );
-            numbers.rows(tx).await?.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+            let numbers_of = |row: &Row| {
+                Ok((row.get(0)?, LastNumbers { update: row.get(1)?, review_change: row.get(2)? }))
+            };
+            numbers.rows(tx).await?.iter().map(numbers_of).collect()
         })
     }
 

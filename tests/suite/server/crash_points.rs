@@ -177,9 +177,9 @@ impl World {
     async fn ratified(&self, desk: &Desk, role: Role) -> u64 {
         let storage = Storage::open(&self.database).await.expect("the database");
         let seat = Seat::new(desk.link.parse().expect("an id"), role);
-        let fences = storage.fences(&[seat]).await.expect("readable");
+        let lookup = storage.seat_lookup(seat).await.expect("readable");
         storage.close().await;
-        fences.first().map_or(0, |(_, fence)| fence.0)
+        lookup.map_or(0, |it| it.floor.0)
     }
 }
 

@@ -11,7 +11,7 @@ use galley::storage::guard::Guarded;
 use galley::storage::links::Joined;
 use galley::storage::log::{Append, Appended};
 use galley::storage::pagination::Page;
-use galley::storage::seats::Ratified;
+use galley::storage::seats::{Ratified, SeatRight};
 
 crate::storage::on_both_engines! {
     bin:
@@ -53,7 +53,8 @@ pub(crate) async fn a_document_in_the_bin_is_absent_elsewhere(desk: Desk) {
     assert_eq!(storage.join_link(seated.link, &lee, at(6)).await.unwrap(), Joined::Gone);
     let link = storage.link(seated.link).await.unwrap().unwrap();
     assert_eq!(link.revoked_at, Some(at(5)));
-    assert_eq!(storage.revoked_among(&[seated.link]).await.unwrap(), [seated.link]);
+    let right = storage.seat_rights(&[(seated.writer.seat, kim.id.clone())]).await.unwrap();
+    assert_eq!(right, [Some(SeatRight::Revoked)]);
     assert!(!storage.revoke_link(seated.link, at(6)).await.unwrap());
     assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 0, bytes: 0 });
     assert!(!storage.bin_document(seated.document, at(9)).await.unwrap(), "it is there already");
@@ -87,7 +88,6 @@ pub(crate) async fn d2_a_document_in_the_bin_takes_no_write_of_its_seats(desk: D
     let review = storage.create_review(&new_review(seated.link), seated.reviewer).await.unwrap();
     assert_eq!(review, Guarded::Fenced);
     assert_eq!(ratify(storage, seated.writer.seat, 30).await, Ratified::Gone);
-    assert_eq!(storage.fences(&[seated.writer.seat]).await.unwrap(), []);
 }
 
 pub(crate) async fn a_restored_document_has_its_link_reviews_and_text(desk: Desk) {

@@ -22,7 +22,6 @@ crate::storage::on_both_engines! {
     g2_the_removal_of_a_reviewer_rejects_every_later_write_and_claim
     g2_of_a_replaced_reviewer_only_the_new_one_is_ratified
     g13_a_link_stores_the_last_twenty_refused_users_once_each
-    g15_one_query_finds_the_users_who_do_not_review
 }
 
 pub(crate) async fn a_name_that_a_guest_corrects_replaces_every_earlier_one(desk: Desk) {
@@ -210,30 +209,4 @@ pub(crate) async fn g13_a_link_stores_the_last_twenty_refused_users_once_each(de
     let joined = storage.join_link(link, &user("guest10"), at(301)).await.unwrap();
     assert!(matches!(joined, Joined::Reviewer(_)));
     assert_eq!(attempts().await.len(), 19);
-}
-
-pub(crate) async fn g15_one_query_finds_the_users_who_do_not_review(desk: Desk) {
-    let (storage, lee, park) = (&desk.storage, user("lee"), user("park"));
-    let mut links = Vec::new();
-    for _ in 0..3 {
-        links.push(desk.link(desk.document().await).await.id);
-    }
-    let [reviewed, alone, revoked] = links[..] else { panic!("three links") };
-    for link in [reviewed, revoked] {
-        storage.join_link(link, &lee, at(2)).await.unwrap();
-    }
-    storage.revoke_link(revoked, at(3)).await.unwrap();
-    let claims = [
-        (reviewed, lee.id.clone()),
-        (reviewed, park.id.clone()),
-        (alone, lee.id.clone()),
-        (revoked, park.id.clone()),
-        (ShareLinkId::generate(), lee.id.clone()),
-    ];
-    let mut found = storage.not_reviewing_among(&claims).await.unwrap();
-    found.sort();
-    let mut wanted = vec![(reviewed, park.id), (alone, lee.id)];
-    wanted.sort();
-    assert_eq!(found, wanted);
-    assert_eq!(storage.not_reviewing_among(&[]).await.unwrap(), []);
 }

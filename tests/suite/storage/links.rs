@@ -17,7 +17,6 @@ crate::storage::on_both_engines! {
     a_revoked_link_stays_readable_and_permits_a_new_link
     of_concurrent_joins_one_user_becomes_the_reviewer_and_stays_it
     a_users_links_are_the_active_ones_as_writer_or_reviewer_newest_first
-    g15_one_query_finds_the_revoked_and_the_missing_links
 }
 
 pub(crate) async fn g11_a_hundred_concurrent_calls_in_two_processes_create_one_link(desk: Desk) {
@@ -126,25 +125,4 @@ pub(crate) async fn a_users_links_are_the_active_ones_as_writer_or_reviewer_newe
 
     assert_eq!(ids(&kim).await, [newer.id, written]);
     assert_eq!(ids(&lee).await, [newer.id]);
-}
-
-pub(crate) async fn g15_one_query_finds_the_revoked_and_the_missing_links(desk: Desk) {
-    let mut links = Vec::new();
-    for _ in 0..3 {
-        let new = new_link(desk.document().await);
-        desk.storage.find_or_create_link(&new).await.unwrap();
-        links.push(new.id);
-    }
-    let [active, revoked, deleted] = links[..] else { panic!("three links") };
-    let gone = ShareLinkId::generate();
-    let document = desk.storage.link(deleted).await.unwrap().unwrap().document_id;
-    let all = [active, revoked, deleted, gone];
-    assert_eq!(desk.storage.revoked_among(&all).await.unwrap(), [gone]);
-
-    assert!(desk.storage.revoke_link(revoked, at(2)).await.unwrap());
-    assert!(desk.storage.delete_document(document).await.unwrap());
-
-    let found = desk.storage.revoked_among(&all).await.unwrap();
-    assert_eq!(HashSet::from_iter(found), HashSet::from([revoked, deleted, gone]));
-    assert_eq!(desk.storage.revoked_among(&[]).await.unwrap(), []);
 }

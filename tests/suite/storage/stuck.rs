@@ -1,12 +1,13 @@
 //! Groups with locked rows, with rows that do not parse, and on a database that was set back. The
 //! tests show which edits storage commits and which it rejects (G16, decision 40).
 
-use crate::storage::database::{Desk, Location, Seated, edit, new_link, ratify, within};
+use crate::storage::database::{Desk, Location, Seated, at, edit, new_link, ratify, user, within};
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, ShareLinkId};
 use galley::domain::seat::{Role, Seat};
 use galley::storage::Storage;
 use galley::storage::log::{Append, Appended};
+use galley::storage::seats::SeatRight;
 
 use crate::support::postgres_server::locked_row;
 
@@ -87,16 +88,25 @@ pub(crate) async fn d3_a_set_back_database_rejects_edits_after_the_lost_ones(des
 
 pub(crate) async fn g2_a_lost_fence_is_detected_and_ratified_again(desk: Desk) {
     let (one, two) = two(&desk).await;
-    let empty = desk.link(desk.document().await).await.id;
-    let nowhere = Seat::new(ShareLinkId::generate(), Role::Writer);
-    let vacant = Seat::new(empty, Role::Reviewer);
-    let seats = [two.reviewer.seat, nowhere, vacant, one.writer.seat];
-    let mut fences = desk.storage.fences(&seats).await.unwrap();
-    fences.sort_unstable_by_key(|(_, fence)| *fence);
-    let expected =
-        [(vacant, Fence(0)), (two.reviewer.seat, Fence(20)), (one.writer.seat, Fence(30))];
-    assert_eq!(fences, expected);
-    assert_eq!(desk.storage.fences(&[]).await.unwrap(), []);
+    let (kim, lee) = (user("kim").id, user("lee").id);
+    let vacant = desk.link(desk.document().await).await.id;
+    let revoked = desk.link(desk.document().await).await.id;
+    desk.storage.revoke_link(revoked, at(3)).await.unwrap();
+    let seats = [
+        (two.reviewer.seat, lee.clone()),
+        (two.reviewer.seat, kim.clone()),
+        (Seat::new(ShareLinkId::generate(), Role::Writer), kim.clone()),
+        (Seat::new(revoked, Role::Reviewer), lee.clone()),
+        (Seat::new(vacant, Role::Writer), kim.clone()),
+        (Seat::new(vacant, Role::Reviewer), lee),
+        (one.writer.seat, kim),
+    ];
+    let rights = desk.storage.seat_rights(&seats).await.unwrap();
+    let ratified = |fence| SeatRight::Ratified(Fence(fence));
+    let (gone, removed) = (SeatRight::Revoked, SeatRight::Removed);
+    let expected = [ratified(20), removed, gone, gone, ratified(0), removed, ratified(30)];
+    assert_eq!(rights, expected.map(Some));
+    assert_eq!(desk.storage.seat_rights(&[]).await.unwrap(), []);
 
     desk.location.stranger().await.run("UPDATE seats SET fence = 10 WHERE fence = 30").await;
     assert_eq!(desk.append(by(one, "x")).await, Appended::Fenced);

@@ -108,7 +108,7 @@ impl Scene {
 
     async fn last_number(&self) -> i64 {
         let document = self.room.document;
-        self.stored.storage.last_numbers(&[document]).await.expect("readable")[&document]
+        self.stored.storage.last_numbers(&[document]).await.expect("readable")[&document].update
     }
 }
 

@@ -1,11 +1,12 @@
 //! The commands and statements of a pair: on one server, and split over two.
 
-use crate::server::statements::Counted;
+use crate::server::statements::{Counted, PAUSE};
 use crate::support::galley_process::Server;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
 
 use serde_json::json;
+use tokio::time::sleep;
 
 type Pair = (Desk, Peer, Peer);
 
@@ -100,4 +101,37 @@ async fn each_act_of_a_pair_costs_its_commands_and_statements_on_one_server_and_
         ("a suggestion", 22, 1),
         ("a leave", 0, 4),
     ]);
+}
+
+/// Goal: a tick reads the rights of all sessions in one statement, and the numbers of all rooms in another.
+/// Nothing else reads a link, a seat or a document meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tick_costs_one_statement_of_all_sessions_and_one_of_all_rooms() {
+    const PAIRS: i64 = 3;
+    let quick = [("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "300ms")];
+    let mut counted = Counted::with(&quick).await;
+    let mut pairs = Vec::new();
+    for _ in 0..PAIRS {
+        pairs.push(pair_on(&counted.server, &counted.server).await);
+    }
+    let read = "SELECT query, calls, rows FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_%' \
+                AND (query LIKE '%share_links%' OR query LIKE '%seats%' OR query LIKE '%documents%')";
+    // The tasks of the joins end within the first windows.
+    let (mut found, mut windows) = (Vec::<(String, i64, i64)>::new(), 0);
+    while found.len() != 2 && windows < 30 {
+        counted.forget().await;
+        found.clear();
+        while found.iter().all(|(_, ticks, _)| *ticks < 3) {
+            sleep(PAUSE).await;
+            let rows = sqlx::query_as(read).fetch_all(&mut counted.database).await;
+            found = rows.expect("statements");
+        }
+        windows += 1;
+    }
+    for (query, ticks, rows) in &found {
+        let expected = if query.contains("seats") { 2 * PAIRS } else { PAIRS };
+        assert_eq!(*rows, ticks * expected, "{query}");
+    }
+    let [(_, one, _), (_, other, _)] = found.as_slice() else { panic!("{found:#?}") };
+    assert!(one.abs_diff(*other) <= 1, "{found:#?}");
 }
