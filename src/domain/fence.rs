@@ -28,6 +28,13 @@ impl Fence {
     pub fn next(self, now_us: u64, floor: Self) -> Self {
         Self(now_us.max(self.0 + 1).max(floor.0 + 1))
     }
+
+    /// Whether an eviction raised the ratified fence `self` above `grant`: by one, while that of a later grant
+    /// is a time in µs. Wrong for a grant of a Redis whose clock was set back below the last fence.
+    #[must_use]
+    pub fn evicts(self, grant: Self) -> bool {
+        self.0 == grant.0.saturating_add(1)
+    }
 }
 
 impl fmt::Display for Fence {

@@ -58,14 +58,11 @@ impl SeatService {
             }
             SeatRight::Removed => LostReason::Removed,
             SeatRight::Ratified(ratified) if ratified <= fence => return,
-            // An eviction raises the fence by one. A new grant's fence is a time in µs. The word is wrong for
-            // a grant of a Redis whose clock was set back below the last fence.
-            SeatRight::Ratified(ratified) if ratified.0 == fence.0.saturating_add(1) => {
-                LostReason::Evicted
-            }
+            SeatRight::Ratified(ratified) if ratified.evicts(fence) => LostReason::Evicted,
             SeatRight::Ratified(_) => LostReason::TakenOver,
         };
-        tracing::info!(seat = %session.identity.seat, reason = reason.as_str(), "the server found a session without a right");
+        let seat = session.identity.seat;
+        tracing::info!(%seat, reason = reason.as_str(), "the server found a session without a right");
         self.lose(session, reason);
     }
 

@@ -68,7 +68,7 @@ impl Room {
     /// The database has a version of the text at number `seq`. The next checkpoint needs an edit.
     pub fn version_stored(&self, seq: i64) {
         let mut state = self.lock();
-        if state.seq == seq && state.unsaved_bytes == 0 {
+        if state.seq == seq && state.durability.is_saved() {
             state.checkpoints.span = None;
             state.checkpoints.seq = seq;
         }
@@ -91,7 +91,7 @@ impl RoomState {
     }
 
     fn make_checkpoint(&mut self, document: DocumentId, kind: VersionKind) {
-        if self.takes_no_more() || self.unsaved_bytes != 0 {
+        if self.integrity.takes_no_more() || !self.durability.is_saved() {
             return;
         }
         self.checkpoints.span = None;

@@ -112,7 +112,9 @@ impl RoomState {
         let merge = rows_max < self.backlog.rows;
         let changed = self.backlog.counted_version != self.version;
         let count = changed && count_every <= now.duration_since(self.backlog.counted_at);
-        let waits = self.takes_no_more() || self.is_damaged || self.unsaved_bytes != 0;
+        let waits = self.integrity.takes_no_more()
+            || self.integrity.is_damaged()
+            || !self.durability.is_saved();
         (!waits && (merge || count)).then_some(DueWork { merge })
     }
 
@@ -120,7 +122,7 @@ impl RoomState {
         Snapshot {
             merged: self.log.merged(),
             seq: self.seq,
-            is_durable: self.unsaved_bytes == 0,
+            is_durable: self.durability.is_saved(),
             version: self.version,
             permit: None,
         }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 
+use crate::domain::ids::SessionId;
 use crate::domain::limits::{REQUEST_AGAIN_AFTER, SESSIONS_PER_ROOM_MAX};
 use crate::domain::seat::Role;
 use crate::outbox::close::{Close, LostReason};
@@ -16,6 +18,77 @@ use crate::sessions::session::{Session, SessionIdentity};
 use crate::yjs::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
 use crate::yjs::protocol;
 
+/// The sessions in a room.
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    sessions: Vec<Arc<Session>>,
+    /// The session without a reply to the sync step 1 after a gap, and the time of that request.
+    requested: Option<(SessionId, Instant)>,
+    /// Sessions with a broken socket for which the room has not yet published `peer.left`.
+    leaving: usize,
+}
+
+impl Members {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Session>> {
+        self.sessions.iter()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
+    /// Whether no session is in the room, and the other servers know it.
+    pub(super) fn are_gone(&self) -> bool {
+        self.is_empty() && self.leaving == 0
+    }
+
+    pub(super) fn want_events(&self) -> bool {
+        self.iter().any(|member| member.identity.wants_events)
+    }
+
+    pub(super) fn send_to_others(&self, session: &Session, frame: &Bytes) {
+        for member in self.iter() {
+            if member.identity.session != session.identity.session {
+                member.outbox().send(frame.clone());
+            }
+        }
+    }
+
+    pub(super) fn send_to_all(&self, frame: &Bytes) {
+        self.iter().for_each(|member| member.outbox().send(frame.clone()));
+    }
+
+    pub(super) fn broadcast_event(&self, event: &Event<'_>) {
+        if self.want_events() {
+            self.send_event(None, &event.frame());
+        }
+    }
+
+    pub(super) fn broadcast_json(&self, to: Option<Role>, json: &str) {
+        self.send_event(to, &protocol::event(json));
+    }
+
+    fn send_event(&self, to: Option<Role>, frame: &Bytes) {
+        for member in self.iter() {
+            let is_meant = to.is_none_or(|role| role == member.identity.seat.role);
+            if is_meant && member.identity.wants_events {
+                member.outbox().send(frame.clone());
+            }
+        }
+    }
+
+    /// Whether a session may be asked for its updates after a gap. A reply to an outstanding request carries
+    /// all that the client has by then, so the room sends no second one within [`REQUEST_AGAIN_AFTER`].
+    fn may_request(&mut self, session: SessionId, now: Instant) -> bool {
+        let is_outstanding =
+            self.requested.is_some_and(|(of, at)| of == session && now < at + REQUEST_AGAIN_AFTER);
+        if !is_outstanding {
+            self.requested = Some((session, now));
+        }
+        !is_outstanding
+    }
+}
+
 impl Room {
     /// Adds a session. The room sends it the peers, the saved state vector, and a sync step 1 that
     /// requests its unsaved edits. Fails with [`NotJoined`] when the room is retired or full.
@@ -24,7 +97,7 @@ impl Room {
         if self.retired.is_cancelled() {
             return Err(NotJoined::Retired);
         }
-        if state.members.len() >= SESSIONS_PER_ROOM_MAX {
+        if state.members.sessions.len() >= SESSIONS_PER_ROOM_MAX {
             return Err(NotJoined::Full);
         }
         state.send_sync_request(session);
@@ -37,8 +110,8 @@ impl Room {
             session.notify(&Event::PeerJoined(peer.role, &occupant.user));
         }
         session.notify(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
-        let damaged = state.is_damaged.then_some(DOCUMENT_DAMAGED);
-        for problem in state.not_saved.into_iter().chain(damaged) {
+        let damaged = state.integrity.is_damaged().then_some(DOCUMENT_DAMAGED);
+        for problem in state.durability.failure().into_iter().chain(damaged) {
             session.notify(&Event::Problem(problem));
         }
         if state.quota.fullness != Fullness::Ample {
@@ -47,7 +120,7 @@ impl Room {
         state.peer_joined(*seat, session.fence(), user, SeatLocation::Here);
         let joined = peer_message(Step::Joined, &session.identity, session.fence());
         self.publish_to_others(&state, joined);
-        state.members.push(Arc::clone(session));
+        state.members.sessions.push(Arc::clone(session));
         Ok(())
     }
 
@@ -55,15 +128,15 @@ impl Room {
     /// The room stays open until [`leave`](Self::leave), or it could not publish `peer.left`.
     pub fn disconnect(&self, session: &Session) {
         let mut state = self.lock();
-        state.leaving += 1;
-        state.members.retain(|member| member.identity.session != session.identity.session);
+        state.members.leaving += 1;
+        state.members.sessions.retain(|member| member.identity.session != session.identity.session);
         let tombstones = state.presence.leave(session.identity.session, Instant::now());
         self.broadcast_presence(&state, None, &tombstones);
     }
 
     pub fn leave(&self, session: &Session) {
         let mut state = self.lock();
-        state.leaving = state.leaving.saturating_sub(1);
+        state.members.leaving = state.members.leaving.saturating_sub(1);
         self.vacate(&mut state, session);
     }
 
@@ -122,7 +195,7 @@ impl Room {
     /// The client replied to the room's sync step 1.
     pub fn record_answer(&self, session: &Session) {
         let session_id = session.identity.session;
-        self.lock().requested.take_if(|(of, _)| *of == session_id);
+        self.lock().members.requested.take_if(|(of, _)| *of == session_id);
     }
 
     /// Removes presence that no client renews, and broadcasts its tombstones.
@@ -140,13 +213,7 @@ impl Room {
     }
 
     pub fn broadcast_json(&self, to: Option<Role>, json: &str) {
-        let frame = protocol::event(json);
-        for member in &self.lock().members {
-            let is_meant = to.is_none_or(|role| role == member.identity.seat.role);
-            if is_meant && member.identity.wants_events {
-                member.outbox().send(frame.clone());
-            }
-        }
+        self.lock().members.broadcast_json(to, json);
     }
 
     /// Broadcasts presence to all members but `except`, and publishes it to the other servers, if there are any.
@@ -164,12 +231,12 @@ impl Room {
         let message = Message::Presence(update.into());
         match except {
             Some(session) => {
-                state.send_to_others(session, &frame);
+                state.members.send_to_others(session, &frame);
                 self.publish_to_others(state, message);
             }
             // Tombstones: a server that was forgotten may show their clients.
             None => {
-                state.send_to_all(&frame);
+                state.members.send_to_all(&frame);
                 if state.subscribers.were_any() {
                     self.queue_message(message);
                 }
@@ -204,15 +271,10 @@ impl RoomState {
     }
 
     /// An edit builds on an update that the log lacks: requests it and returns the bytes of the request.
-    /// A reply to an outstanding request carries all that the client has by then. The room therefore
-    /// sends no second request within [`REQUEST_AGAIN_AFTER`].
     pub(super) fn request_after_gap(&mut self, session: &Session, now: Instant) -> usize {
-        let session_id = session.identity.session;
-        if self.requested.is_some_and(|(of, at)| of == session_id && now < at + REQUEST_AGAIN_AFTER)
-        {
+        if !self.members.may_request(session.identity.session, now) {
             return 0;
         }
-        self.requested = Some((session_id, now));
         let vector = self.log.state_vector();
         session.outbox().send(protocol::sync_step1(&vector));
         vector.len()

@@ -44,7 +44,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::ids::{DocumentId, SessionId, UserId};
+use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::limits::{LONG_MESSAGE_BYTES, NEW_CLIENT_BYTES, REQUEST_AGAIN_AFTER};
 use crate::outbox::close::Close;
 use crate::outbox::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem};
@@ -53,11 +53,14 @@ use crate::outbox::queue::OutboxQueue;
 use crate::pubsub::Message;
 use crate::rooms::memory::RoomBytes;
 use crate::rooms::room::checkpoints::Checkpoints;
+use crate::rooms::room::durability::Durability;
 use crate::rooms::room::maintenance::Backlog;
+use crate::rooms::room::members::Members;
 use crate::rooms::room::occupancy::Occupancy;
 use crate::rooms::room::persist_queue::{PendingUpdate, Persister};
 use crate::rooms::room::presence::Presence;
 use crate::rooms::room::quota::Quota;
+use crate::rooms::room::recovery::Integrity;
 use crate::rooms::room::review_events::Delivered;
 use crate::rooms::room::review_events::Missed;
 use crate::rooms::room::saved::Saved;
@@ -111,11 +114,7 @@ pub(crate) struct RoomState {
     memory: RoomBytes,
     ticked_at: Option<u64>,
     pub(crate) seq: i64,
-    pub(crate) members: Vec<Arc<Session>>,
-    /// The session without a reply to the sync step 1 after a gap, and the time of that request.
-    requested: Option<(SessionId, Instant)>,
-    /// Sessions with a broken socket for which the room has not yet published `peer.left`.
-    pub(crate) leaving: usize,
+    pub(crate) members: Members,
     occupancy: Occupancy,
     subscribers: Subscribers,
     pub(crate) presence: Presence,
@@ -126,24 +125,9 @@ pub(crate) struct RoomState {
     backlog: Backlog,
     checkpoints: Checkpoints,
     quota: Quota,
-    unsaved_bytes: usize,
-    unsaved_updates: usize,
+    durability: Durability,
     saved: Saved,
-    /// The cause of failing commits that the room broadcast last.
-    not_saved: Option<Problem>,
-    /// Backpressure rejected edits; the room requests them when the backlog has room.
-    is_full: bool,
-    /// The writer's store budget is spent. The room requests no edit before this time.
-    spent_until: Option<Instant>,
-    /// The stored document is unreadable from some row on: the room rejects edits and merges nothing.
-    is_damaged: bool,
-    /// The room was reset: the persister stores nothing more of it (P3).
-    was_reset: bool,
-    cause: Option<ResetCause>,
-    /// The highest number under which the database committed an update of this room.
-    stored_upto: i64,
-    /// Consecutive comparisons that found the database behind this room.
-    set_back_seen: u8,
+    integrity: Integrity,
 }
 
 #[derive(Debug)]
@@ -183,9 +167,7 @@ impl Room {
             memory,
             ticked_at: None,
             seq,
-            members: Vec::new(),
-            requested: None,
-            leaving: 0,
+            members: Members::default(),
             occupancy: Occupancy::default(),
             subscribers: Subscribers::default(),
             presence: Presence::default(),
@@ -195,17 +177,9 @@ impl Room {
             backlog: Backlog::new(rows),
             checkpoints: Checkpoints::default(),
             quota: Quota::default(),
-            unsaved_bytes: 0,
-            unsaved_updates: 0,
+            durability: Durability::default(),
             saved,
-            not_saved: None,
-            is_full: false,
-            spent_until: None,
-            is_damaged,
-            was_reset: false,
-            cause: None,
-            stored_upto: 0,
-            set_back_seen: 0,
+            integrity: Integrity::new(is_damaged),
         };
         let room = Self {
             document,
@@ -226,9 +200,8 @@ impl Room {
 
     pub fn retire_if_unused(&self) -> bool {
         let state = self.lock();
-        let is_empty = state.members.is_empty() && state.leaving == 0;
-        let is_well = state.unsaved_bytes == 0 && state.cause.is_none();
-        let unused = is_empty && (is_well || state.was_reset);
+        let is_kept = !state.durability.is_saved() || state.integrity.awaits_reset();
+        let unused = state.members.are_gone() && (!is_kept || state.integrity.was_reset());
         if unused {
             self.retired.cancel();
         }
@@ -237,7 +210,7 @@ impl Room {
 
     #[must_use]
     pub fn is_damaged(&self) -> bool {
-        self.lock().is_damaged
+        self.lock().integrity.is_damaged()
     }
 
     /// Returns the bytes that the server read and sent for the reply.
@@ -278,7 +251,9 @@ impl Room {
             Ok(checked) => checked,
             // Backpressure rejected the updates below this one. With a request at each keystroke the
             // client would send all of them each time.
-            Err(Rejected::Gap) if state.is_full => return refuse(session, state.why_full()),
+            Err(Rejected::Gap) if state.durability.has_rejected() => {
+                return refuse(session, state.why_full());
+            }
             Err(Rejected::Gap) => return Ok(state.request_after_gap(session, now)),
             Err(Rejected::Forbidden(why)) => return Err(Close::Forbidden(why)),
             Err(Rejected::Malformed(why) | Rejected::Unsupported(why)) => {
@@ -289,7 +264,7 @@ impl Room {
         if !checked.is_new {
             return Ok(0);
         }
-        if state.is_damaged {
+        if state.integrity.is_damaged() {
             return refuse(session, DOCUMENT_DAMAGED);
         }
         let user = &session.identity.user.id;
@@ -298,13 +273,12 @@ impl Room {
             return Err(Close::Forbidden("client-id-of-another"));
         }
         // An empty backlog accepts an update of any size: no commit could make room for a larger one.
-        if state.unsaved_bytes > 0 && self.limits.unsaved_bytes < state.unsaved_bytes + update.len()
-        {
-            state.is_full = true;
+        if !state.durability.has_room(update.len(), self.limits.unsaved_bytes) {
+            state.durability.reject(None);
             return refuse(session, UNSAVED_FULL);
         }
         if update.len() as u64 > LONG_MESSAGE_BYTES && state.memory.is_full() {
-            state.is_full = true;
+            state.durability.reject(None);
             return refuse(session, MEMORY_FULL);
         }
         if !state.admit(update, &checked, &self.limits, now) {
@@ -325,15 +299,14 @@ impl Room {
         let identity = &session.identity;
         let cost = state.new_clients(&checked).saturating_mul(NEW_CLIENT_BYTES);
         let Ok(permit) = self.persister.reserve() else {
-            state.is_full = true;
+            state.durability.reject(None);
             return refuse(session, UNSAVED_FULL);
         };
         // The last check, so that an edit with another reason for rejection costs no budget.
         if let Some(budget) = &identity.store_budget
             && let Err(wait) = budget.charge(update.len())
         {
-            state.is_full = true;
-            state.spent_until = Some(now + wait.max(REQUEST_AGAIN_AFTER));
+            state.durability.reject(Some(now + wait.max(REQUEST_AGAIN_AFTER)));
             return refuse(session, STORE_BUDGET_SPENT);
         }
         state.before_edit(identity, now);
@@ -357,8 +330,7 @@ impl Room {
             session: Arc::clone(session),
             append,
         });
-        state.unsaved_bytes += update.len();
-        state.unsaved_updates += 1;
+        state.durability.queue(update.len());
         state.append(update.clone(), checked);
         if let Some(problem) = self.persister.problem() {
             state.broadcast_not_saved(problem);
@@ -366,7 +338,7 @@ impl Room {
         self.weigh_again(state, now);
         state.saved.book(&state.log);
         session.edited(now);
-        state.send_to_others(session, frame);
+        state.members.send_to_others(session, frame);
         KEYSTROKE.updates.increment(1);
         KEYSTROKE.relay_seconds.record(now.elapsed().as_secs_f64());
         Ok(cost)
@@ -383,31 +355,6 @@ impl RoomState {
         self.memory.set(self.log.bytes());
         self.version += 1;
         self.backlog.rows += 1;
-    }
-
-    pub(crate) fn send_to_others(&self, session: &Session, frame: &Bytes) {
-        for member in &self.members {
-            if member.identity.session != session.identity.session {
-                member.outbox().send(frame.clone());
-            }
-        }
-    }
-
-    pub(crate) fn send_to_all(&self, frame: &Bytes) {
-        for member in &self.members {
-            member.outbox().send(frame.clone());
-        }
-    }
-
-    pub(crate) fn broadcast_event(&self, event: &Event<'_>) {
-        let mut members = self.members.iter().filter(|m| m.identity.wants_events).peekable();
-        if members.peek().is_none() {
-            return;
-        }
-        let frame = event.frame();
-        for member in members {
-            member.outbox().send(frame.clone());
-        }
     }
 }
 

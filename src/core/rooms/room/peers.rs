@@ -199,7 +199,7 @@ impl RoomState {
         }
         let tombstones = self.presence.leave_node(node, Instant::now());
         if !tombstones.is_empty() {
-            self.send_to_all(&protocol::awareness(&encode_awareness(&tombstones)));
+            self.members.send_to_all(&protocol::awareness(&encode_awareness(&tombstones)));
         }
     }
 

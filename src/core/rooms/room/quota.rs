@@ -94,7 +94,7 @@ impl Room {
             return;
         }
         let size = state.size_event(&self.limits);
-        state.broadcast_event(&size);
+        state.members.broadcast_event(&size);
         // A server that rejected no edit cannot see that the document is full.
         if before == Fullness::Full || fullness == Fullness::Full {
             self.publish_event(state, &size);
@@ -154,8 +154,8 @@ impl RoomState {
         checked.clients.iter().filter(|client| self.log.clock_of(**client) == 0).count()
     }
 
-    fn request_from_writers(&self) {
-        for member in &self.members {
+    pub(super) fn request_from_writers(&self) {
+        for member in self.members.iter() {
             self.send_sync_request(member);
         }
     }

@@ -61,12 +61,54 @@ pub enum ResetCause {
     SetBack,
 }
 
+/// Whether the database has what this room has, and the reset that follows if it has not.
+#[derive(Debug)]
+pub(crate) struct Integrity {
+    /// The stored document is unreadable from some row on: the room rejects edits and merges nothing.
+    is_damaged: bool,
+    /// The room was reset: the persister stores nothing more of it (P3).
+    was_reset: bool,
+    cause: Option<ResetCause>,
+    /// Consecutive comparisons that found the database behind this room.
+    set_back_seen: u8,
+}
+
+impl Integrity {
+    pub(super) fn new(is_damaged: bool) -> Self {
+        Self { is_damaged, was_reset: false, cause: None, set_back_seen: 0 }
+    }
+
+    pub(super) fn is_damaged(&self) -> bool {
+        self.is_damaged
+    }
+
+    pub(super) fn was_reset(&self) -> bool {
+        self.was_reset
+    }
+
+    pub(super) fn awaits_reset(&self) -> bool {
+        self.cause.is_some()
+    }
+
+    /// Whether the persister stores nothing more of the room: its reset is pending or done.
+    pub(super) fn takes_no_more(&self) -> bool {
+        self.was_reset || self.awaits_reset()
+    }
+
+    /// False if the room takes no more already: the first cause stays.
+    pub(super) fn begin_reset(&mut self, cause: ResetCause) -> bool {
+        let is_first = !self.takes_no_more();
+        if is_first {
+            self.cause = Some(cause);
+        }
+        is_first
+    }
+}
+
 impl Room {
     /// Stops the storing of this room's edits until its task resets it. The first cause stays.
     pub fn request_reset(&self, cause: ResetCause) {
-        let mut state = self.lock();
-        if !state.takes_no_more() {
-            state.cause = Some(cause);
+        if self.lock().integrity.begin_reset(cause) {
             self.reset_due.notify_one();
         }
     }
@@ -74,27 +116,28 @@ impl Room {
     /// Whether the persister stores nothing more of this room: its reset is pending or done.
     #[must_use]
     pub fn takes_no_more(&self) -> bool {
-        self.lock().takes_no_more()
+        self.lock().integrity.takes_no_more()
     }
 
     /// The database has the document up to number `last`. `expected` is the room's number *before* the
     /// query, so a lower `last` means an older database.
     pub fn compare_stored(&self, last: i64, expected: i64) {
         let mut state = self.lock();
-        if state.is_damaged {
+        if state.integrity.is_damaged {
             return;
         }
         if expected <= last {
-            state.set_back_seen = 0;
+            state.integrity.set_back_seen = 0;
             // With pending updates the higher number may be this room's own commit, whose result is
             // still on its way.
-            if state.seq < last && state.unsaved_bytes == 0 {
+            if state.seq < last && state.durability.is_saved() {
                 self.behind.notify_one();
             }
             return;
         }
-        state.set_back_seen = state.set_back_seen.saturating_add(1);
-        let is_sure = state.set_back_seen >= SET_BACK_COMPARISONS;
+        let seen = &mut state.integrity.set_back_seen;
+        *seen = seen.saturating_add(1);
+        let is_sure = *seen >= SET_BACK_COMPARISONS;
         drop(state);
         if is_sure {
             tracing::error!(document = %self.document, last, expected, "the database was set back");
@@ -103,7 +146,7 @@ impl Room {
     }
 
     pub(super) async fn find_cause_and_reset(&self, pubsub: &Pubsub, storage: &Storage) {
-        let Some(cause) = self.lock().cause.clone() else { return };
+        let Some(cause) = self.lock().integrity.cause.clone() else { return };
         match cause {
             ResetCause::Refused(session) => match cause_of_rejection(storage, &session).await {
                 Cause::SetBack => {
@@ -135,7 +178,7 @@ impl Room {
 
     /// Ends the sessions of a link that is not active, or of all links of a purged document.
     fn ended(&self, link: Option<ShareLinkId>, end: &LinkEnd) {
-        let members = self.lock().members.clone();
+        let members: Vec<_> = self.lock().members.iter().cloned().collect();
         for member in members {
             if link.is_none_or(|link| member.identity.seat.link == link) {
                 lose_to(&member, end);
@@ -145,11 +188,11 @@ impl Room {
 
     fn reset(&self, why: Reset) {
         let mut state = self.lock();
-        if std::mem::replace(&mut state.was_reset, true) {
+        if std::mem::replace(&mut state.integrity.was_reset, true) {
             return;
         }
         self.retired.cancel();
-        for member in &state.members {
+        for member in state.members.iter() {
             why.notify(member);
         }
     }
@@ -224,16 +267,12 @@ impl Room {
 }
 
 impl RoomState {
-    pub(super) fn takes_no_more(&self) -> bool {
-        self.was_reset || self.cause.is_some()
-    }
-
     /// The saved part of this room that `database` lacks. While updates are pending, the log holds
     /// edits that were never durable; the result omits them. It also omits all deletions then, because
     /// a state vector does not cover deletions.
     fn saved_beyond(&self, database: &UpdateLog) -> Option<Bytes> {
         let lost = self.log.diff(&database.state_vector()).ok()?;
-        if self.unsaved_bytes == 0 {
+        if self.durability.is_saved() {
             Some(lost)
         } else {
             trim::up_to(&lost, self.saved.state_vector())
@@ -302,10 +341,7 @@ async fn cause_of_rejection(storage: &Storage, session: &Session) -> Cause {
         }
         Ok(Ok(None)) => Cause::Ended(LinkEnd::Deleted(None)),
         Ok(Ok(Some(lookup))) if lookup.floor < fence => Cause::SetBack,
-        // An eviction raises the fence by one; the next grant's fence is a time in µs.
-        Ok(Ok(Some(lookup))) if lookup.floor.0 == fence.0.saturating_add(1) => {
-            Cause::Lost(LostReason::Evicted)
-        }
+        Ok(Ok(Some(lookup))) if lookup.floor.evicts(fence) => Cause::Lost(LostReason::Evicted),
         Ok(Ok(Some(_))) => Cause::Lost(LostReason::Expired),
         Ok(Err(error)) => {
             tracing::warn!(%error, "cannot read the cause of a rejection");

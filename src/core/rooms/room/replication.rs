@@ -132,7 +132,7 @@ impl Room {
             self.behind.notify_one();
         }
         let mut state = self.lock();
-        state.stored_upto = state.stored_upto.max(seq);
+        state.durability.raise(seq);
         !state.subscribers.is_empty()
     }
 
@@ -228,7 +228,7 @@ impl Room {
 
     pub(super) fn try_take(&self, seq: i64, update: &Bytes) -> Applied {
         let mut state = self.lock();
-        if state.is_damaged || state.takes_no_more() {
+        if state.integrity.is_damaged() || state.integrity.takes_no_more() {
             return Applied::Yes;
         }
         if seq <= state.seq {
@@ -256,7 +256,7 @@ impl Room {
                 if checked.is_new {
                     state.append(update.clone(), checked);
                     self.weigh_again(state, Instant::now());
-                    state.send_to_all(&protocol::update(update));
+                    state.members.send_to_all(&protocol::update(update));
                     self.look_at_saved(state, 0);
                 }
             }
@@ -264,7 +264,7 @@ impl Room {
                 // The update passed this check on the server that stored it. One of the two logs
                 // therefore holds an update that the database lost.
                 tracing::error!(document = %self.document, ?error, "an update of the log fails validation");
-                state.cause.get_or_insert(ResetCause::SetBack);
+                state.integrity.begin_reset(ResetCause::SetBack);
                 self.reset_due.notify_one();
             }
         }
@@ -278,7 +278,7 @@ impl Room {
         let mut state = self.lock();
         let news = state.presence.merge(from, entries, Instant::now());
         if !news.is_empty() {
-            state.send_to_all(&protocol::awareness(&encode_awareness(&news)));
+            state.members.send_to_all(&protocol::awareness(&encode_awareness(&news)));
         }
     }
 

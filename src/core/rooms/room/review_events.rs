@@ -9,8 +9,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::outbox::close::Close;
-use crate::rooms::room::{Room, RoomState};
-use crate::yjs::protocol;
+use crate::rooms::room::Room;
 
 /// Rooms with a gap that may wait. If the queue is full, the next tick finds the room again.
 const ROOMS_MAX: usize = 1_024;
@@ -52,7 +51,7 @@ impl Room {
         state.reviews.named = state.reviews.named.max(change);
         if change == state.reviews.upto + 1 {
             state.reviews.upto = change;
-            state.broadcast_json(json);
+            state.members.broadcast_json(None, json);
         } else if state.reviews.upto < change {
             self.read_missed_reviews();
         }
@@ -91,7 +90,7 @@ impl Room {
         let mut state = self.lock();
         for (change, json) in events {
             if state.reviews.upto < *change {
-                state.broadcast_json(json);
+                state.members.broadcast_json(None, json);
             }
         }
         state.reviews.upto = state.reviews.upto.max(upto);
@@ -102,7 +101,7 @@ impl Room {
     pub fn reviews_are_lost(&self, upto: i64) {
         let mut state = self.lock();
         state.reviews = Delivered::up_to(upto);
-        for member in &state.members {
+        for member in state.members.iter() {
             member.outbox().close(Close::Restart("reviews-missed"));
         }
     }
@@ -111,14 +110,5 @@ impl Room {
     /// the room again.
     fn read_missed_reviews(self: &Arc<Self>) {
         let _full = self.missed_reviews.try_send(Arc::clone(self));
-    }
-}
-
-impl RoomState {
-    fn broadcast_json(&self, json: &str) {
-        let frame = protocol::event(json);
-        for member in self.members.iter().filter(|member| member.identity.wants_events) {
-            member.outbox().send(frame.clone());
-        }
     }
 }

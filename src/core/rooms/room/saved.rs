@@ -77,14 +77,14 @@ impl Room {
     /// at most every 500 ms (M3).
     pub(super) fn look_at_saved(&self, state: &mut RoomState, stored: u64) {
         // After a rejection the counts no longer match the log.
-        if state.takes_no_more()
+        if state.integrity.takes_no_more()
             || !state.saved.store(stored, &state.log)
             || state.saved.is_postponed
         {
             return;
         }
         // A session that joins later receives the saved state from `join`.
-        if !state.members.iter().any(|member| member.identity.wants_events) {
+        if !state.members.want_events() {
             return;
         }
         let now = Instant::now();
@@ -102,7 +102,7 @@ impl Room {
 
     pub(super) fn broadcast_saved(&self) {
         let mut state = self.lock();
-        if std::mem::take(&mut state.saved.is_postponed) && !state.takes_no_more() {
+        if std::mem::take(&mut state.saved.is_postponed) && !state.integrity.takes_no_more() {
             state.broadcast_saved(Instant::now());
         }
     }
@@ -111,6 +111,7 @@ impl Room {
 impl RoomState {
     fn broadcast_saved(&mut self, now: Instant) {
         self.saved.broadcast_at = Some(now);
-        self.broadcast_event(&Event::DocumentSaved { state_vector: &self.saved.state_vector });
+        self.members
+            .broadcast_event(&Event::DocumentSaved { state_vector: &self.saved.state_vector });
     }
 }

@@ -127,8 +127,7 @@ impl Server {
         let mut state = self.room().lock();
         let checked = state.log.check(&update, Origin::Server).expect("an edit");
         state.append(update.clone(), checked);
-        state.unsaved_bytes += update.len();
-        state.unsaved_updates += 1;
+        state.durability.queue(update.len());
         let log = state.log.clone();
         state.saved.book(&log);
         drop(state);
