@@ -21,8 +21,9 @@ COPY src/core/Cargo.toml src/core/
 COPY src/domain/Cargo.toml src/domain/
 COPY src/files/Cargo.toml src/files/
 COPY src/locks/Cargo.toml src/locks/
+COPY src/sql/Cargo.toml src/sql/
 COPY src/yjs/Cargo.toml src/yjs/
-RUN touch src/lib.rs src/core/lib.rs src/domain/lib.rs src/files/lib.rs src/locks/lib.rs src/yjs/lib.rs \
+RUN touch src/lib.rs src/core/lib.rs src/domain/lib.rs src/files/lib.rs src/locks/lib.rs src/sql/lib.rs src/yjs/lib.rs \
     && echo 'fn main() {}' | tee build.rs > src/main.rs \
     && cargo build --release --locked --features pdf --bin galley
 # The layer of the program, which no edit of a test rebuilds.

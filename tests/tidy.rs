@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::tree::{Source, assert_none};
 
 /// The modules that are crates of their own. The crate `core` has several modules, each with a row.
-const CRATES: &[&str] = &["domain", "files", "yjs", "locks"];
+const CRATES: &[&str] = &["domain", "files", "yjs", "locks", "sql"];
 
 /// A program of its own, with its own manifest; `tests/run` builds and runs it.
 const GUIDE: &str = "tests/guide";

@@ -6,8 +6,11 @@
     reason = "a comment states a reason, a unit or an invariant, or is left out"
 )]
 
+extern crate self as galley_core; // `sql!` names it.
+
 pub use galley_domain as domain;
 pub use galley_locks as locks;
+pub use galley_sql as sql;
 pub use galley_yjs as yjs;
 
 pub mod accounts;

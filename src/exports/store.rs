@@ -105,24 +105,22 @@ pub fn export_state(storage: &Storage, key: ExportKey) -> StorageFuture<'_, Opti
     run!(storage, Read, tx => {
         let state = sql!(
             "SELECT d.id, o.id AS writer_id, o.name AS writer_name, l.reviewer_id, \
-             (SELECT n.last_seq FROM {documents} n WHERE n.id = d.id) AS now_seq, \
+             (SELECT n.last_seq FROM {@documents} n WHERE n.id = d.id) AS now_seq, \
              d.review_changes, d.title AS now_title, \
              (SELECT string_agg(u.name, ', ' ORDER BY u.id) FROM users u JOIN ( \
                 SELECT d.owner_id AS id \
-                UNION SELECT r.author_id FROM reviews r WHERE $3 = 1 AND r.link_id = l.id \
+                UNION SELECT r.author_id FROM reviews r WHERE {reviews} = 1 AND r.link_id = l.id \
                 UNION SELECT p.author_id FROM replies p JOIN reviews r ON r.id = p.review_id \
-                WHERE $3 = 1 AND r.link_id = l.id) a ON a.id = u.id) AS now_names, \
+                WHERE {reviews} = 1 AND r.link_id = l.id) a ON a.id = u.id) AS now_names, \
              e.seq, e.change, e.title, e.hash, e.length, e.took_ms, e.built_at, \
              b.fence, b.progress, b.failure, b.changed_at \
              FROM share_links l JOIN documents d ON d.id = l.document_id \
              JOIN users o ON o.id = d.owner_id \
-             LEFT JOIN exports e ON e.link_id = l.id AND e.format = $2 AND e.with_reviews = $3 \
-             LEFT JOIN export_builds b \
-             ON b.link_id = l.id AND b.format = $2 AND b.with_reviews = $3 \
-             WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL",
-            key.link,
-            key.format,
-            i64::from(key.has_reviews)
+             LEFT JOIN exports e ON e.link_id = l.id AND e.format = {key.format} \
+             AND e.with_reviews = {reviews} LEFT JOIN export_builds b \
+             ON b.link_id = l.id AND b.format = {key.format} AND b.with_reviews = {reviews} \
+             WHERE l.id = {key.link} AND l.revoked_at IS NULL AND d.deleted_at IS NULL",
+            reviews = i64::from(key.has_reviews)
         );
         state.row(tx).await?.map(|row| state_from(&row, key)).transpose()
     })
@@ -138,12 +136,9 @@ pub fn export_bytes(
         let pieces = sql!(
             "SELECT p.bytes FROM exports e JOIN export_pieces p ON p.link_id = e.link_id \
              AND p.format = e.format AND p.with_reviews = e.with_reviews AND p.fence = e.fence \
-             WHERE e.link_id = $1 AND e.format = $2 AND e.with_reviews = $3 AND e.hash = $4 \
-             ORDER BY p.number",
-            key.link,
-            key.format,
-            i64::from(key.has_reviews),
-            hash
+             WHERE e.link_id = {key.link} AND e.format = {key.format} \
+             AND e.with_reviews = {reviews} AND e.hash = {hash} ORDER BY p.number",
+            reviews = i64::from(key.has_reviews)
         );
         let pieces: Vec<Vec<u8>> = pieces.values(tx).await?;
         Ok((!pieces.is_empty()).then(|| Bytes::from(pieces.concat())))
@@ -162,18 +157,14 @@ pub fn begin_export(
         let begun = sql!(
             "INSERT INTO export_builds \
              (link_id, format, with_reviews, fence, progress, failure, changed_at) \
-             SELECT l.id, $2, $3, $4, 0, NULL, $5 FROM share_links l \
+             SELECT l.id, {key.format}, {reviews}, {fence}, 0, NULL, {now} FROM share_links l \
              JOIN documents d ON d.id = l.document_id \
-             WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL \
+             WHERE l.id = {key.link} AND l.revoked_at IS NULL AND d.deleted_at IS NULL \
              ON CONFLICT (link_id, format, with_reviews) DO UPDATE \
              SET fence = excluded.fence, progress = 0, failure = NULL, \
                changed_at = excluded.changed_at \
              WHERE export_builds.fence < excluded.fence",
-            key.link,
-            key.format,
-            i64::from(key.has_reviews),
-            fence,
-            now
+            reviews = i64::from(key.has_reviews)
         );
         Ok(begun.run(tx).await? == 1)
     })
@@ -258,15 +249,11 @@ pub fn trim_exports(
                      FROM exports \
                      WINDOW newer AS (ORDER BY built_at DESC, link_id, format, with_reviews \
                        ROWS UNBOUNDED PRECEDING)) r \
-                   WHERE $1 < r.number OR $2 < r.bytes OR $3 < r.link_bytes OR r.built_at < $4) \
-                 AND NOT (link_id = $5 AND format = $6 AND with_reviews = $7)",
-                bounds.rows,
-                bounds.bytes,
-                bounds.link_bytes,
-                bounds.built_after,
-                link,
-                newest.map_or("", |key| key.format.as_str()),
-                newest.map_or(0, |key| i64::from(key.has_reviews))
+                   WHERE {bounds.rows} < r.number OR {bounds.bytes} < r.bytes \
+                   OR {bounds.link_bytes} < r.link_bytes OR r.built_at < {bounds.built_after}) \
+                 AND NOT (link_id = {link} AND format = {format} AND with_reviews = {reviews})",
+                format = newest.map_or("", |key| key.format.as_str()),
+                reviews = newest.map_or(0, |key| i64::from(key.has_reviews))
             );
             trimmed.run(tx).await
         });
@@ -282,8 +269,8 @@ pub fn trim_exports(
                  AND NOT EXISTS (SELECT 1 FROM export_builds b \
                    WHERE b.link_id = export_pieces.link_id AND b.format = export_pieces.format \
                    AND b.with_reviews = export_pieces.with_reviews \
-                   AND b.fence = export_pieces.fence AND b.progress < 100 AND $1 < b.changed_at)",
-                bounds.built_after
+                   AND b.fence = export_pieces.fence AND b.progress < 100 \
+                   AND {bounds.built_after} < b.changed_at)"
             );
             pieces.run(tx).await
         });
@@ -294,15 +281,11 @@ pub fn trim_exports(
 
 async fn note(tx: &mut Tx, key: ExportKey, build: &ExportBuild) -> Result<bool, TxError> {
     let noted = sql!(
-        "UPDATE export_builds SET progress = $5, failure = $6, changed_at = $7 \
-         WHERE link_id = $1 AND format = $2 AND with_reviews = $3 AND fence = $4",
-        key.link,
-        key.format,
-        i64::from(key.has_reviews),
-        build.fence,
-        i64::from(build.progress),
-        build.failure.map(ExportFailure::as_str),
-        build.changed_at
+        "UPDATE export_builds SET progress = {i64::from(build.progress)}, failure = {failure}, \
+         changed_at = {build.changed_at} WHERE link_id = {key.link} AND format = {key.format} \
+         AND with_reviews = {reviews} AND fence = {build.fence}",
+        reviews = i64::from(key.has_reviews),
+        failure = build.failure.map(ExportFailure::as_str)
     );
     Ok(noted.run(tx).await? == 1)
 }
@@ -317,16 +300,11 @@ async fn put_piece(
 ) -> Result<bool, TxError> {
     let put = sql!(
         "INSERT INTO export_pieces (link_id, format, with_reviews, fence, number, bytes) \
-         SELECT link_id, format, with_reviews, fence, $5, $6 FROM export_builds \
-         WHERE link_id = $1 AND format = $2 AND with_reviews = $3 AND fence = $4 \
-         ON CONFLICT (link_id, format, with_reviews, fence, number) \
+         SELECT link_id, format, with_reviews, fence, {number}, {bytes} FROM export_builds \
+         WHERE link_id = {key.link} AND format = {key.format} AND with_reviews = {reviews} \
+         AND fence = {fence} ON CONFLICT (link_id, format, with_reviews, fence, number) \
          DO UPDATE SET bytes = excluded.bytes",
-        key.link,
-        key.format,
-        i64::from(key.has_reviews),
-        fence,
-        number,
-        bytes
+        reviews = i64::from(key.has_reviews)
     );
     Ok(put.run(tx).await? == 1)
 }
@@ -341,22 +319,14 @@ async fn put_file(
     sql!(
         "INSERT INTO exports (link_id, format, with_reviews, seq, change, title, hash, \
          length, took_ms, built_at, fence) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+         VALUES ({key.link}, {key.format}, {reviews}, {mark.seq}, {mark.change}, {title}, \
+         {export.hash}, {export.length}, {export.took_ms}, {export.built_at}, {fence}) \
          ON CONFLICT (link_id, format, with_reviews) DO UPDATE \
          SET seq = excluded.seq, change = excluded.change, title = excluded.title, \
            hash = excluded.hash, length = excluded.length, took_ms = excluded.took_ms, \
            built_at = excluded.built_at, fence = excluded.fence",
-        key.link,
-        key.format,
-        i64::from(key.has_reviews),
-        mark.seq,
-        mark.change,
-        [&*mark.title, &mark.names, &mark.zone].join("\n"),
-        export.hash,
-        export.length,
-        export.took_ms,
-        export.built_at,
-        fence
+        reviews = i64::from(key.has_reviews),
+        title = [&*mark.title, &mark.names, &mark.zone].join("\n")
     )
     .run(tx)
     .await?;

@@ -30,7 +30,7 @@ const CLAIMS_PER_DAY_MAX: i64 = 50;
 /// Ended claims that a withdrawal deletes: all of a day.
 const CLAIMS_PURGED_AT_ONCE: i64 = CLAIMS_PER_DAY_MAX;
 
-/// Selects offers, each with the claim of the user `$2` that holds a place of it.
+/// Selects offers, each with the claim of `viewer` that holds a place of it.
 const OFFERS: &str = "SELECT o.id, o.owner_id, ou.name AS owner_name, o.title, o.message, \
      o.capacity, o.claimed, o.created_at, o.closed_at, ";
 
@@ -38,7 +38,7 @@ const CLAIM: &str = "c.id AS claim_id, c.offer_id, c.user_id, cu.name AS user_na
      c.message AS claim_message, c.state, c.created_at AS claim_created_at";
 
 const FROM_OFFERS: &str = " FROM review_offers o JOIN users ou ON ou.id = o.owner_id \
-     LEFT JOIN review_claims c ON c.offer_id = o.id AND c.user_id = $2 AND c.ended_at IS NULL \
+     LEFT JOIN review_claims c ON c.offer_id = o.id AND c.user_id = {viewer} AND c.ended_at IS NULL \
      LEFT JOIN users cu ON cu.id = c.user_id ";
 
 const FROM_CLAIMS: &str = " FROM review_claims c JOIN users cu ON cu.id = c.user_id ";
@@ -56,25 +56,17 @@ pub fn create_offer<'a>(
         put_user(tx, &new.owner, new.now).await?;
         sql!(
             "DELETE FROM review_offers WHERE id IN ( \
-               SELECT id FROM review_offers WHERE owner_id = $1 AND closed_at IS NOT NULL \
-               ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3)",
-            owner,
-            OFFERS_PURGED_AT_ONCE,
-            CLOSED_OFFERS_STORED
+               SELECT id FROM review_offers WHERE owner_id = {owner} AND closed_at IS NOT NULL \
+               ORDER BY created_at DESC, id DESC LIMIT {OFFERS_PURGED_AT_ONCE} \
+               OFFSET {CLOSED_OFFERS_STORED})"
         )
         .run(tx)
         .await?;
         let made = sql!(
             "INSERT INTO review_offers (id, owner_id, title, message, capacity, created_at) \
-             SELECT $1, $2, $3, $4, $5, $6 WHERE (SELECT count(*) FROM review_offers \
-             WHERE owner_id = $2 AND closed_at IS NULL) < $7",
-            new.id,
-            owner,
-            new.title,
-            new.message,
-            new.capacity,
-            new.now,
-            OPEN_OFFERS_MAX
+             SELECT {new.id}, {owner}, {new.title}, {new.message}, {new.capacity}, {new.now} \
+             WHERE (SELECT count(*) FROM review_offers \
+             WHERE owner_id = {owner} AND closed_at IS NULL) < {OPEN_OFFERS_MAX}"
         );
         if made.run(tx).await? == 0 {
             return Ok(None);
@@ -98,20 +90,19 @@ pub fn offers_of<'a>(
     page: &'a Page<OfferId>,
 ) -> StorageFuture<'a, Vec<Offer>> {
     run!(storage, Read, tx => {
-        // No owner claims the own offer: the parameter of the claim's user is the owner.
+        // No owner claims the own offer, so any viewer selects none.
         let found = sql!(
             [
                 OFFERS,
                 CLAIM,
                 FROM_OFFERS,
-                "WHERE o.owner_id = $1 AND o.owner_id = $2 \
-                 AND ($4 IS NULL OR (o.created_at, o.id) < ($4, $5)) \
-                 ORDER BY o.created_at DESC, o.id DESC LIMIT $3"
+                "WHERE o.owner_id = {owner} AND ({page.before_at()} IS NULL \
+                 OR (o.created_at, o.id) < ({page.before_at()}, {page.before_id()})) \
+                 ORDER BY o.created_at DESC, o.id DESC LIMIT {page.rows()}",
             ],
-            owner,
-            owner
+            viewer = owner
         );
-        found.page(page).rows(tx).await?.iter().map(offer_of).collect()
+        found.rows(tx).await?.iter().map(offer_of).collect()
     })
 }
 
@@ -124,11 +115,8 @@ pub fn close_offer<'a>(
 ) -> StorageFuture<'a, bool> {
     run!(storage, One, tx => {
         let closed = sql!(
-            "UPDATE review_offers SET closed_at = COALESCE(closed_at, $3) \
-             WHERE id = $1 AND owner_id = $2",
-            id,
-            owner,
-            now
+            "UPDATE review_offers SET closed_at = COALESCE(closed_at, {now}) \
+             WHERE id = {id} AND owner_id = {owner}"
         );
         Ok(closed.run(tx).await? > 0)
     })
@@ -147,15 +135,13 @@ pub fn claim_terms<'a>(
                 OFFERS,
                 CLAIM,
                 ", o.fence, (SELECT d.created_at FROM review_claims d \
-                 WHERE d.user_id = $2 AND $3 < d.created_at \
-                 ORDER BY d.created_at DESC LIMIT 1 OFFSET $4) AS spent_since",
+                 WHERE d.user_id = {viewer} AND {since} < d.created_at \
+                 ORDER BY d.created_at DESC LIMIT 1 \
+                 OFFSET {CLAIMS_PER_DAY_MAX - 1}) AS spent_since",
                 FROM_OFFERS,
-                "WHERE o.id = $1"
+                "WHERE o.id = {id}",
             ],
-            id,
-            claimant,
-            since,
-            CLAIMS_PER_DAY_MAX - 1
+            viewer = claimant
         );
         let Some(row) = found.row(tx).await? else { return Ok(None) };
         let (view, fence) = (view_of(&row)?, row.get("fence")?);
@@ -174,18 +160,14 @@ pub fn claim_offer<'a>(
         lock_users(tx, &new.user.id, &new.user.id).await?;
         let taken = sql!(
             "UPDATE review_offers \
-             SET claimed = claimed + 1, last_number = last_number + 1, fence = $3 \
-             WHERE id = $1 AND claimed < capacity AND closed_at IS NULL AND fence < $3 \
-             AND owner_id <> $2 AND NOT EXISTS (SELECT 1 FROM review_claims \
-               WHERE offer_id = $1 AND user_id = $2 AND ended_at IS NULL) \
+             SET claimed = claimed + 1, last_number = last_number + 1, fence = {new.fence} \
+             WHERE id = {new.offer} AND claimed < capacity AND closed_at IS NULL \
+             AND fence < {new.fence} AND owner_id <> {new.user.id} \
+             AND NOT EXISTS (SELECT 1 FROM review_claims \
+               WHERE offer_id = {new.offer} AND user_id = {new.user.id} AND ended_at IS NULL) \
              AND (SELECT count(*) FROM review_claims \
-               WHERE user_id = $2 AND $4 < created_at) < $5 \
-             RETURNING last_number, capacity - claimed AS remaining",
-            new.offer,
-            new.user.id,
-            new.fence,
-            new.since,
-            CLAIMS_PER_DAY_MAX
+               WHERE user_id = {new.user.id} AND {new.since} < created_at) < {CLAIMS_PER_DAY_MAX} \
+             RETURNING last_number, capacity - claimed AS remaining"
         );
         let Some(taken) = taken.row(tx).await? else { return Ok(None) };
         let number: i64 = taken.get("last_number")?;
@@ -195,15 +177,8 @@ pub fn claim_offer<'a>(
         let made = sql!(
             "INSERT INTO review_claims \
                (id, offer_id, user_id, number, message, state, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) \
-             ON CONFLICT (offer_id, user_id) WHERE ended_at IS NULL DO NOTHING",
-            new.id,
-            new.offer,
-            new.user.id,
-            number,
-            new.message,
-            state,
-            new.now
+             VALUES ({new.id}, {new.offer}, {new.user.id}, {number}, {new.message}, {state}, \
+             {new.now}) ON CONFLICT (offer_id, user_id) WHERE ended_at IS NULL DO NOTHING"
         );
         if made.run(tx).await? == 0 {
             free_slot(tx, new.offer).await?;
@@ -224,20 +199,17 @@ pub fn claims_of<'a>(
     page: &'a Page<ClaimId>,
 ) -> StorageFuture<'a, Vec<OfferClaim>> {
     run!(storage, Read, tx => {
-        let found = sql!(
-            [
-                "SELECT ",
-                CLAIM,
-                FROM_CLAIMS,
-                "WHERE c.offer_id = $1 AND c.ended_at IS NULL \
-                 AND ($2 IS NULL OR c.user_id = $2) \
-                 AND ($4 IS NULL OR (c.created_at, c.id) < ($4, $5)) \
-                 ORDER BY c.created_at DESC, c.id DESC LIMIT $3"
-            ],
-            offer,
-            only
-        );
-        found.page(page).rows(tx).await?.iter().map(decode_claim).collect()
+        let found = sql!([
+            "SELECT ",
+            CLAIM,
+            FROM_CLAIMS,
+            "WHERE c.offer_id = {offer} AND c.ended_at IS NULL \
+             AND ({only} IS NULL OR c.user_id = {only}) \
+             AND ({page.before_at()} IS NULL \
+             OR (c.created_at, c.id) < ({page.before_at()}, {page.before_id()})) \
+             ORDER BY c.created_at DESC, c.id DESC LIMIT {page.rows()}",
+        ]);
+        found.rows(tx).await?.iter().map(decode_claim).collect()
     })
 }
 
@@ -248,18 +220,14 @@ pub fn claim_of(
     id: ClaimId,
 ) -> StorageFuture<'_, Option<(OfferClaim, UserId)>> {
     run!(storage, Read, tx => {
-        let found = sql!(
-            [
-                "SELECT ",
-                CLAIM,
-                ", o.owner_id",
-                FROM_CLAIMS,
-                "JOIN review_offers o ON o.id = c.offer_id \
-                 WHERE c.id = $2 AND c.offer_id = $1 AND c.ended_at IS NULL"
-            ],
-            offer,
-            id
-        );
+        let found = sql!([
+            "SELECT ",
+            CLAIM,
+            ", o.owner_id",
+            FROM_CLAIMS,
+            "JOIN review_offers o ON o.id = c.offer_id \
+             WHERE c.id = {id} AND c.offer_id = {offer} AND c.ended_at IS NULL",
+        ]);
         let row = found.row(tx).await?;
         row.map(|row| Ok((decode_claim(&row)?, row.get("owner_id")?))).transpose()
     })
@@ -279,27 +247,19 @@ pub fn end_claim<'a>(
             return Ok(false);
         }
         let ended = sql!(
-            "UPDATE review_claims SET ended_at = $2 \
-             WHERE id = $1 AND ended_at IS NULL AND state = $3",
-            claim.id,
-            now,
-            ClaimState::Claimed
+            "UPDATE review_claims SET ended_at = {now} \
+             WHERE id = {claim.id} AND ended_at IS NULL AND state = {ClaimState::Claimed}"
         );
         if ended.run(tx).await? == 0 {
-            let take_again = sql!(
-                "UPDATE review_offers SET claimed = claimed + 1 WHERE id = $1",
-                claim.offer
-            );
+            let take_again =
+                sql!("UPDATE review_offers SET claimed = claimed + 1 WHERE id = {claim.offer}");
             take_again.run(tx).await?;
             return Ok(false);
         }
         sql!(
             "DELETE FROM review_claims WHERE id IN (SELECT id FROM review_claims \
-             WHERE user_id = $1 AND created_at <= $2 AND ended_at IS NOT NULL \
-             ORDER BY created_at LIMIT $3)",
-            claim.user.id,
-            since,
-            CLAIMS_PURGED_AT_ONCE
+             WHERE user_id = {claim.user.id} AND created_at <= {since} AND ended_at IS NOT NULL \
+             ORDER BY created_at LIMIT {CLAIMS_PURGED_AT_ONCE})"
         )
         .run(tx)
         .await?;
@@ -333,14 +293,14 @@ pub fn accept_claim<'a>(
 }
 
 async fn fetch(tx: &mut Tx, id: OfferId, viewer: &UserId) -> Result<Option<OfferView>, TxError> {
-    let found = sql!([OFFERS, CLAIM, FROM_OFFERS, "WHERE o.id = $1"], id, viewer);
+    let found = sql!([OFFERS, CLAIM, FROM_OFFERS, "WHERE o.id = {id}"], viewer);
     found.row(tx).await?.as_ref().map(view_of).transpose()
 }
 
 /// Frees a place, and locks the offer. False: none is taken.
 async fn free_slot(tx: &mut Tx, offer: OfferId) -> Result<bool, TxError> {
     let freed =
-        sql!("UPDATE review_offers SET claimed = claimed - 1 WHERE id = $1 AND 0 < claimed", offer);
+        sql!("UPDATE review_offers SET claimed = claimed - 1 WHERE id = {offer} AND 0 < claimed");
     Ok(freed.run(tx).await? > 0)
 }
 
@@ -352,10 +312,8 @@ async fn move_state(
     to: ClaimState,
 ) -> Result<bool, TxError> {
     let moved = sql!(
-        "UPDATE review_claims SET state = $3 WHERE id = $1 AND state = $2 AND ended_at IS NULL",
-        claim.id,
-        from,
-        to
+        "UPDATE review_claims SET state = {to} WHERE id = {claim.id} AND state = {from} \
+         AND ended_at IS NULL"
     );
     Ok(moved.run(tx).await? > 0)
 }

@@ -72,7 +72,7 @@ impl RatifiedRun {
     /// Whether no later run is ratified. The row is locked until the commit: none is before.
     pub(crate) async fn holds(self, tx: &mut Tx) -> Result<bool, TxError> {
         let Self { job, fence } = self;
-        let held = sql!("UPDATE jobs SET fence = fence WHERE job = $1 AND fence = $2", job, fence);
+        let held = sql!("UPDATE jobs SET fence = fence WHERE job = {job} AND fence = {fence}");
         Ok(held.run(tx).await? == 1)
     }
 }
@@ -80,7 +80,7 @@ impl RatifiedRun {
 /// The last ratified fence of a job. A grant of its lock must exceed it.
 pub fn job_fence<'a>(storage: &'a Storage, job: &'a str) -> StorageFuture<'a, Fence> {
     run!(storage, Read, tx => {
-        let fence = sql!("SELECT fence FROM jobs WHERE job = $1", job).value(tx).await?;
+        let fence = sql!("SELECT fence FROM jobs WHERE job = {job}").value(tx).await?;
         Ok(fence.unwrap_or(Fence::ZERO))
     })
 }
@@ -95,39 +95,28 @@ pub fn begin_job<'a>(
 ) -> StorageFuture<'a, Option<(RatifiedRun, JobCursors)>> {
     run!(storage, Write, tx => {
         let cursors = sql!(
-            "INSERT INTO jobs (job, fence, cursors) VALUES ($1, $2, '{}') \
+            "INSERT INTO jobs (job, fence, cursors) VALUES ({job}, {run.fence}, '{{}}') \
              ON CONFLICT (job) DO UPDATE SET fence = excluded.fence \
-             WHERE jobs.fence < excluded.fence RETURNING cursors",
-            job,
-            run.fence
+             WHERE jobs.fence < excluded.fence RETURNING cursors"
         );
         let Some(cursors) = cursors.value::<String>(tx).await? else { return Ok(None) };
         // A run without an end panicked, or its server died, or its batch has lost its lock and says so later.
         sql!(
-            "UPDATE job_runs SET outcome = $2 WHERE job = $1 AND outcome = $3",
-            job,
-            JobOutcome::Failed.as_str(),
-            JobOutcome::Running.as_str()
+            "UPDATE job_runs SET outcome = {JobOutcome::Failed.as_str()} WHERE job = {job} \
+             AND outcome = {JobOutcome::Running.as_str()}"
         )
         .run(tx)
         .await?;
         sql!(
             "INSERT INTO job_runs (job, fence, node, started_at, ended_at, outcome, counts) \
-             VALUES ($1, $2, $3, $4, NULL, $5, $6)",
-            job,
-            run.fence,
-            run.node,
-            run.started_at,
-            run.outcome.as_str(),
-            json(&run.counts)?
+             VALUES ({job}, {run.fence}, {run.node}, {run.started_at}, NULL, \
+             {run.outcome.as_str()}, {json(&run.counts)?})"
         )
         .run(tx)
         .await?;
         sql!(
-            "DELETE FROM job_runs WHERE job = $1 AND fence NOT IN ( \
-               SELECT fence FROM job_runs WHERE job = $1 ORDER BY fence DESC LIMIT $2)",
-            job,
-            keep
+            "DELETE FROM job_runs WHERE job = {job} AND fence NOT IN ( \
+               SELECT fence FROM job_runs WHERE job = {job} ORDER BY fence DESC LIMIT {keep})"
         )
         .run(tx)
         .await?;
@@ -145,22 +134,12 @@ pub fn end_job<'a>(
     cursors: &'a JobCursors,
 ) -> StorageFuture<'a, ()> {
     run!(storage, Write, tx => {
+        sql!("UPDATE jobs SET cursors = {json(cursors)?} WHERE job = {job} AND fence = {fence}")
+            .run(tx)
+            .await?;
         sql!(
-            "UPDATE jobs SET cursors = $3 WHERE job = $1 AND fence = $2",
-            job,
-            fence,
-            json(cursors)?
-        )
-        .run(tx)
-        .await?;
-        sql!(
-            "UPDATE job_runs SET ended_at = $3, outcome = $4, counts = $5 \
-             WHERE job = $1 AND fence = $2",
-            job,
-            fence,
-            run.ended_at,
-            run.outcome.as_str(),
-            json(&run.counts)?
+            "UPDATE job_runs SET ended_at = {run.ended_at}, outcome = {run.outcome.as_str()}, \
+             counts = {json(&run.counts)?} WHERE job = {job} AND fence = {fence}"
         )
         .run(tx)
         .await?;
@@ -172,8 +151,7 @@ pub fn job_runs<'a>(storage: &'a Storage, job: &'a str) -> StorageFuture<'a, Vec
     run!(storage, Read, tx => {
         let runs = sql!(
             "SELECT fence, node, started_at, ended_at, outcome, counts FROM job_runs \
-             WHERE job = $1 ORDER BY fence DESC",
-            job
+             WHERE job = {job} ORDER BY fence DESC"
         );
         runs.rows(tx).await?.iter().map(run_from).collect()
     })

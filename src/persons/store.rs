@@ -62,23 +62,18 @@ pub fn begin<'a>(
     let (id, deleted) = (DeletionId::generate(), UserId::generate_deleted());
     run!(storage, Write, tx => {
         append(tx, entry).await?;
-        sql!("DELETE FROM user_deletions WHERE ended_at < $1", now - RECEIPT_RETENTION).run(tx).await?;
+        sql!("DELETE FROM user_deletions WHERE ended_at < {now - RECEIPT_RETENTION}")
+            .run(tx)
+            .await?;
         sql!(
             "INSERT INTO user_deletions (id, user_id, deleted_id, with_reviews, state, requested_at) \
-             VALUES ($1, $2, $3, $4, 'running', $5) \
-             ON CONFLICT (user_id) WHERE user_id IS NOT NULL DO NOTHING",
-            id,
-            user,
-            deleted,
-            with_reviews,
-            now
+             VALUES ({id}, {user}, {deleted}, {with_reviews}, 'running', {now}) \
+             ON CONFLICT (user_id) WHERE user_id IS NOT NULL DO NOTHING"
         )
         .run(tx)
         .await?;
         let found = sql!(
-            "SELECT id FROM user_deletions WHERE user_id = $1 AND with_reviews = $2",
-            user,
-            with_reviews
+            "SELECT id FROM user_deletions WHERE user_id = {user} AND with_reviews = {with_reviews}"
         );
         found.value(tx).await
     })
@@ -101,8 +96,7 @@ pub fn receipt(storage: &Storage, id: DeletionId) -> StorageFuture<'_, Option<Re
             "SELECT r.state = 'done' AS is_done, r.documents, r.links, r.is_file_clear, \
              (SELECT count(*) FROM documents WHERE owner_id = r.user_id) AS documents_left, \
              (SELECT count(*) FROM link_members WHERE user_id = r.user_id) AS links_left \
-             FROM user_deletions r WHERE r.id = $1",
-            id
+             FROM user_deletions r WHERE r.id = {id}"
         );
         let Some(row) = receipt.row(tx).await? else { return Ok(None) };
         Ok(Some(Receipt {
@@ -134,9 +128,7 @@ pub fn next_document<'a>(
     run!(storage, Read, tx => {
         let next = sql!(
             "SELECT id, title, created_at, deleted_at FROM documents \
-             WHERE owner_id = $1 AND id > $2 ORDER BY id LIMIT 1",
-            owner,
-            after
+             WHERE owner_id = {owner} AND id > {after} ORDER BY id LIMIT 1"
         );
         let Some(row) = next.row(tx).await? else { return Ok(None) };
         Ok(Some(OwnDocument {
@@ -158,10 +150,10 @@ pub fn delete_document<'a>(
         if !run.holds(tx).await? {
             return Ok(Step::Lost);
         }
-        let next = sql!("SELECT id FROM documents WHERE owner_id = $1 LIMIT 1", who.user);
+        let next = sql!("SELECT id FROM documents WHERE owner_id = {who.user} LIMIT 1");
         let Some(document) = next.value::<DocumentId>(tx).await? else { return Ok(Step::None) };
         forget_document(tx, document, who).await?;
-        sql!("UPDATE user_deletions SET documents = documents + 1 WHERE id = $1", receipt)
+        sql!("UPDATE user_deletions SET documents = documents + 1 WHERE id = {receipt}")
             .run(tx)
             .await?;
         Ok(Step::More)
@@ -179,10 +171,10 @@ pub fn leave_link<'a>(
         if !run.holds(tx).await? {
             return Ok(Step::Lost);
         }
-        let next = sql!("SELECT link_id FROM link_members WHERE user_id = $1 LIMIT 1", who.user);
+        let next = sql!("SELECT link_id FROM link_members WHERE user_id = {who.user} LIMIT 1");
         let Some(link) = next.value::<ShareLinkId>(tx).await? else { return Ok(Step::None) };
         forget_member(tx, link, who, &invites.renewed(link, now)).await?;
-        sql!("UPDATE user_deletions SET links = links + 1 WHERE id = $1", receipt).run(tx).await?;
+        sql!("UPDATE user_deletions SET links = links + 1 WHERE id = {receipt}").run(tx).await?;
         Ok(Step::More)
     })
 }
@@ -223,12 +215,12 @@ pub fn finish<'a>(
             return Err(TxError::Refused(Guarded::Stale));
         }
         // Each row that refers to it refuses this, and no row comes after it.
-        sql!("DELETE FROM users WHERE id = $1", who.user).run(tx).await?;
+        sql!("DELETE FROM users WHERE id = {who.user}").run(tx).await?;
         let mut after = 0;
         while let Some(last) = forget_webhooks(tx, who, after).await? {
             after = last;
         }
-        sql!("UPDATE user_deletions SET user_id = NULL, deleted_id = NULL WHERE id = $1", receipt)
+        sql!("UPDATE user_deletions SET user_id = NULL, deleted_id = NULL WHERE id = {receipt}")
             .run(tx)
             .await?;
         // It alone names the user, until the host application has it.
@@ -240,9 +232,8 @@ pub fn finish<'a>(
 
 async fn is_named(tx: &mut Tx, user: &UserId) -> Result<bool, TxError> {
     let named = sql!(
-        "SELECT 1 WHERE EXISTS (SELECT 1 FROM documents WHERE owner_id = $1) \
-         OR EXISTS (SELECT 1 FROM link_members WHERE user_id = $1)",
-        user
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM documents WHERE owner_id = {user}) \
+         OR EXISTS (SELECT 1 FROM link_members WHERE user_id = {user})"
     );
     Ok(named.row(tx).await?.is_some())
 }
@@ -259,10 +250,8 @@ pub fn end(
             return Ok(0);
         }
         sql!(
-            "UPDATE user_deletions SET state = 'done', ended_at = $1, is_file_clear = $2 \
-             WHERE state = 'running' AND user_id IS NULL",
-            now,
-            is_file_clear
+            "UPDATE user_deletions SET state = 'done', ended_at = {now}, \
+             is_file_clear = {is_file_clear} WHERE state = 'running' AND user_id IS NULL"
         )
         .run(tx)
         .await

@@ -24,149 +24,119 @@ const NUMBERS: [&str; 8] = [
     "request_unanswered",
 ];
 
-const USER: &str = "u.id, u.name, u.updated_at, r.time_zone, r.quiet_from, r.quiet_to, r.review_unanswered, \
-     r.seat_free, r.request_unanswered";
-const HANDLE: &str = "handle, released_at";
-const SHARE_LINK: &str = "id, document_id, created_at, joined_at, revoked_at";
-const REVIEW: &str = "id, link_id, kind, quote, body, suggestion, status, created_at, updated_at";
-const REPLY: &str = "id, review_id, body, created_at, edited_at";
-const REVIEW_REQUEST: &str =
-    "id, sender_id, receiver_id, document_id, message, state, created_at, decided_at, expires_at";
-const REVIEW_OFFER: &str = "id, title, message, capacity, claimed, created_at, closed_at";
-const REVIEW_CLAIM: &str = "id, offer_id, message, state, created_at, ended_at";
-const PARTNER: &str = "p.id, p.since";
-const PUSH_SUBSCRIPTION: &str = "id, endpoint, lang, created_at, expires_at";
-const REFUSED_INVITE: &str = "link_id, attempted_at";
-const DECISION: &str = "id, link_id, verdict, decided_at, parts";
-
 /// Where a page begins: the keys of the last line.
 pub(super) type After = (String, String);
 
-/// The rows of `$1` after the keys `$2` and `$3`.
+/// A kind of lines: its name and columns, the two columns that order it, and the rows of `user`.
+macro_rules! kind {
+    ($name:literal, $columns:literal, ($key:literal, $more:literal), $of_user:literal $(,)?) => {
+        (
+            $name,
+            $columns,
+            Sql::of(
+                &["user", "key", "more", "rows"],
+                &[concat!(
+                    "SELECT ",
+                    $key,
+                    " AS key, ",
+                    $more,
+                    " AS more, ",
+                    $columns,
+                    " ",
+                    $of_user,
+                    " AND (",
+                    $key,
+                    ", ",
+                    $more,
+                    ") > ({key}, {more}) ORDER BY ",
+                    $key,
+                    ", ",
+                    $more,
+                    " LIMIT {rows}",
+                )],
+            ),
+        )
+    };
+}
+
 static KINDS: [(&str, &str, Sql); 12] = [
-    (
+    kind!(
         "user",
-        USER,
-        Sql::of(&[
-            "SELECT u.id AS key, u.id AS more, ",
-            USER,
-            " FROM users u LEFT JOIN reminder_settings r ON r.user_id = u.id WHERE u.id = $1 \
-                 AND (u.id, u.id) > ($2, $3) ORDER BY u.id, u.id LIMIT $4",
-        ]),
+        "u.id, u.name, u.updated_at, r.time_zone, r.quiet_from, r.quiet_to, \
+         r.review_unanswered, r.seat_free, r.request_unanswered",
+        ("u.id", "u.id"),
+        "FROM users u LEFT JOIN reminder_settings r ON r.user_id = u.id WHERE u.id = {user}",
     ),
-    (
+    kind!(
         "handle",
-        HANDLE,
-        Sql::of(&[
-            "SELECT handle AS key, handle AS more, ",
-            HANDLE,
-            " FROM handles WHERE user_id = $1 AND (handle, handle) > ($2, $3) ORDER BY \
-                 handle, handle LIMIT $4",
-        ]),
+        "handle, released_at",
+        ("handle", "handle"),
+        "FROM handles WHERE user_id = {user}",
     ),
-    (
+    kind!(
         "share_link",
-        SHARE_LINK,
-        Sql::of(&[
-            "SELECT id AS key, id AS more, ",
-            SHARE_LINK,
-            " FROM share_links WHERE id IN (SELECT s.id FROM documents o JOIN share_links s \
-                 ON s.document_id = o.id WHERE o.owner_id = $1 UNION SELECT link_id FROM \
-                 link_members WHERE user_id = $1) AND (id, id) > ($2, $3) ORDER BY id, id LIMIT \
-                 $4",
-        ]),
+        "id, document_id, created_at, joined_at, revoked_at",
+        ("id", "id"),
+        "FROM share_links WHERE id IN (SELECT s.id FROM documents o \
+         JOIN share_links s ON s.document_id = o.id WHERE o.owner_id = {user} \
+         UNION SELECT link_id FROM link_members WHERE user_id = {user})",
     ),
-    (
+    kind!(
         "review",
-        REVIEW,
-        Sql::of(&[
-            "SELECT link_id AS key, id AS more, ",
-            REVIEW,
-            " FROM reviews WHERE author_id = $1 AND (link_id, id) > ($2, $3) ORDER BY \
-                 link_id, id LIMIT $4",
-        ]),
+        "id, link_id, kind, quote, body, suggestion, status, created_at, updated_at",
+        ("link_id", "id"),
+        "FROM reviews WHERE author_id = {user}",
     ),
-    (
+    kind!(
         "reply",
-        REPLY,
-        Sql::of(&[
-            "SELECT review_id AS key, id AS more, ",
-            REPLY,
-            " FROM replies WHERE author_id = $1 AND (review_id, id) > ($2, $3) ORDER BY \
-                 review_id, id LIMIT $4",
-        ]),
+        "id, review_id, body, created_at, edited_at",
+        ("review_id", "id"),
+        "FROM replies WHERE author_id = {user}",
     ),
-    (
+    kind!(
         "review_request",
-        REVIEW_REQUEST,
-        Sql::of(&[
-            "SELECT id AS key, id AS more, ",
-            REVIEW_REQUEST,
-            " FROM review_requests WHERE id IN (SELECT id FROM review_requests WHERE \
-                 sender_id = $1 UNION ALL SELECT id FROM review_requests WHERE receiver_id = $1) \
-                 AND (id, id) > ($2, $3) ORDER BY id, id LIMIT $4",
-        ]),
+        "id, sender_id, receiver_id, document_id, message, state, created_at, decided_at, \
+         expires_at",
+        ("id", "id"),
+        "FROM review_requests WHERE id IN (SELECT id FROM review_requests WHERE sender_id = {user} \
+         UNION ALL SELECT id FROM review_requests WHERE receiver_id = {user})",
     ),
-    (
+    kind!(
         "review_offer",
-        REVIEW_OFFER,
-        Sql::of(&[
-            "SELECT id AS key, id AS more, ",
-            REVIEW_OFFER,
-            " FROM review_offers WHERE owner_id = $1 AND (id, id) > ($2, $3) ORDER BY id, id \
-                 LIMIT $4",
-        ]),
+        "id, title, message, capacity, claimed, created_at, closed_at",
+        ("id", "id"),
+        "FROM review_offers WHERE owner_id = {user}",
     ),
-    (
+    kind!(
         "review_claim",
-        REVIEW_CLAIM,
-        Sql::of(&[
-            "SELECT id AS key, id AS more, ",
-            REVIEW_CLAIM,
-            " FROM review_claims WHERE user_id = $1 AND (id, id) > ($2, $3) ORDER BY id, id \
-                 LIMIT $4",
-        ]),
+        "id, offer_id, message, state, created_at, ended_at",
+        ("id", "id"),
+        "FROM review_claims WHERE user_id = {user}",
     ),
-    (
+    kind!(
         "partner",
-        PARTNER,
-        Sql::of(&[
-            "SELECT p.id AS key, p.id AS more, ",
-            PARTNER,
-            " FROM (SELECT high_id AS id, since FROM partners WHERE low_id = $1 UNION ALL \
-                 SELECT low_id, since FROM partners WHERE high_id = $1) p WHERE TRUE AND (p.id, \
-                 p.id) > ($2, $3) ORDER BY p.id, p.id LIMIT $4",
-        ]),
+        "p.id, p.since",
+        ("p.id", "p.id"),
+        "FROM (SELECT high_id AS id, since FROM partners WHERE low_id = {user} \
+         UNION ALL SELECT low_id, since FROM partners WHERE high_id = {user}) p WHERE TRUE",
     ),
-    (
+    kind!(
         "push_subscription",
-        PUSH_SUBSCRIPTION,
-        Sql::of(&[
-            "SELECT id AS key, id AS more, ",
-            PUSH_SUBSCRIPTION,
-            " FROM push_subscriptions WHERE user_id = $1 AND (id, id) > ($2, $3) ORDER BY id, \
-                 id LIMIT $4",
-        ]),
+        "id, endpoint, lang, created_at, expires_at",
+        ("id", "id"),
+        "FROM push_subscriptions WHERE user_id = {user}",
     ),
-    (
+    kind!(
         "refused_invite",
-        REFUSED_INVITE,
-        Sql::of(&[
-            "SELECT link_id AS key, link_id AS more, ",
-            REFUSED_INVITE,
-            " FROM invite_attempts WHERE user_id = $1 AND (link_id, link_id) > ($2, $3) ORDER \
-                 BY link_id, link_id LIMIT $4",
-        ]),
+        "link_id, attempted_at",
+        ("link_id", "link_id"),
+        "FROM invite_attempts WHERE user_id = {user}",
     ),
-    (
+    kind!(
         "decision",
-        DECISION,
-        Sql::of(&[
-            "SELECT id AS key, id AS more, ",
-            DECISION,
-            " FROM decisions WHERE decided_by = $1 AND (id, id) > ($2, $3) ORDER BY id, id \
-                 LIMIT $4",
-        ]),
+        "id, link_id, verdict, decided_at, parts",
+        ("id", "id"),
+        "FROM decisions WHERE decided_by = {user}",
     ),
 ];
 

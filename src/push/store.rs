@@ -91,42 +91,30 @@ pub fn put_push_subscription<'a>(
         put_user(tx, user, now).await?;
         // Two registrations of a user count each other's.
         lock_users(tx, &user.id, &user.id).await?;
-        let earlier = sql!(
-            "SELECT id FROM push_subscriptions WHERE endpoint_hash = $1",
-            hash.as_ref()
-        );
+        let earlier =
+            sql!("SELECT id FROM push_subscriptions WHERE endpoint_hash = {hash.as_ref()}");
         let is_new = earlier.row(tx).await?.is_none();
         // A new user's row has a new id: the former user knows the old one.
         let stored = sql!(
             "INSERT INTO push_subscriptions AS p (id, user_id, endpoint, endpoint_hash, \
                p256dh, auth, lang, expires_at, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+             VALUES ({new_id}, {user.id}, {address.endpoint}, {hash.as_ref()}, \
+             {address.p256dh.as_slice()}, {address.auth.as_slice()}, \
+             {address.lang.map(PushLanguage::as_str)}, {address.expires_at}, {now}) \
              ON CONFLICT (endpoint_hash) DO UPDATE SET \
                id = CASE WHEN p.user_id = excluded.user_id THEN p.id ELSE excluded.id END, \
                created_at = CASE WHEN p.user_id = excluded.user_id \
                  THEN p.created_at ELSE excluded.created_at END, \
                user_id = excluded.user_id, p256dh = excluded.p256dh, auth = excluded.auth, \
                lang = excluded.lang, expires_at = excluded.expires_at \
-             RETURNING id, created_at",
-            new_id,
-            user.id,
-            address.endpoint,
-            hash.as_ref(),
-            address.p256dh.as_slice(),
-            address.auth.as_slice(),
-            address.lang.map(PushLanguage::as_str),
-            address.expires_at,
-            now
+             RETURNING id, created_at"
         );
         let stored = stored.one(tx).await?;
         let id: PushSubscriptionId = stored.get("id")?;
         sql!(
-            "DELETE FROM push_subscriptions WHERE user_id = $1 AND id <> $2 AND id NOT IN ( \
-               SELECT id FROM push_subscriptions WHERE user_id = $1 AND id <> $2 \
-               ORDER BY created_at DESC, id DESC LIMIT $3)",
-            user.id,
-            id,
-            i64::from(keep) - 1
+            "DELETE FROM push_subscriptions WHERE user_id = {user.id} AND id <> {id} \
+             AND id NOT IN (SELECT id FROM push_subscriptions WHERE user_id = {user.id} \
+               AND id <> {id} ORDER BY created_at DESC, id DESC LIMIT {i64::from(keep) - 1})"
         )
         .run(tx)
         .await?;
@@ -142,8 +130,7 @@ pub fn push_subscriptions_of<'a>(
     run!(storage, Read, tx => {
         let rows = sql!(
             "SELECT id, endpoint, p256dh, auth, lang, expires_at, created_at \
-             FROM push_subscriptions WHERE user_id = $1 ORDER BY created_at, id",
-            user
+             FROM push_subscriptions WHERE user_id = {user} ORDER BY created_at, id"
         );
         rows.rows(tx).await?.iter().map(subscription_of).collect()
     })
@@ -156,8 +143,7 @@ pub fn delete_push_subscription<'a>(
     id: PushSubscriptionId,
 ) -> StorageFuture<'a, bool> {
     run!(storage, One, tx => {
-        let deleted =
-            sql!("DELETE FROM push_subscriptions WHERE id = $1 AND user_id = $2", id, user);
+        let deleted = sql!("DELETE FROM push_subscriptions WHERE id = {id} AND user_id = {user}");
         Ok(deleted.run(tx).await? > 0)
     })
 }

@@ -28,19 +28,14 @@ pub fn put_transfer<'a>(
         put_user(tx, user, now).await?;
         sql!(
             "DELETE FROM transfer_codes WHERE user_id IN ( \
-               SELECT user_id FROM transfer_codes WHERE expires_at <= $1 LIMIT $2)",
-            now,
-            PURGED_AT_ONCE
+               SELECT user_id FROM transfer_codes WHERE expires_at <= {now} LIMIT {PURGED_AT_ONCE})"
         )
         .run(tx)
         .await?;
         sql!(
-            "INSERT INTO transfer_codes (user_id, code_hash, expires_at) VALUES ($1, $2, $3) \
-             ON CONFLICT (user_id) DO UPDATE \
-             SET code_hash = excluded.code_hash, expires_at = excluded.expires_at",
-            user.id,
-            code_hash,
-            expires_at
+            "INSERT INTO transfer_codes (user_id, code_hash, expires_at) \
+             VALUES ({user.id}, {code_hash}, {expires_at}) ON CONFLICT (user_id) DO UPDATE \
+             SET code_hash = excluded.code_hash, expires_at = excluded.expires_at"
         )
         .run(tx)
         .await
@@ -56,15 +51,14 @@ pub fn take_transfer(
 ) -> StorageFuture<'_, Option<User>> {
     run!(storage, Write, tx => {
         let taken = sql!(
-            "DELETE FROM transfer_codes WHERE code_hash = $1 RETURNING user_id, expires_at",
-            code_hash
+            "DELETE FROM transfer_codes WHERE code_hash = {code_hash} RETURNING user_id, expires_at"
         );
         let Some(taken) = taken.row(tx).await? else { return Ok(None) };
         if taken.get::<DateTime<Utc>>("expires_at")? <= now {
             return Ok(None);
         }
         let id: UserId = taken.get("user_id")?;
-        let name = sql!("SELECT name FROM users WHERE id = $1", id).one(tx).await?.get(0)?;
+        let name = sql!("SELECT name FROM users WHERE id = {id}").one(tx).await?.get(0)?;
         Ok(Some(User { id, name }))
     })
 }

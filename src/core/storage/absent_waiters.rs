@@ -19,16 +19,12 @@ impl Storage {
         run!(self, One, tx => {
             sql!(
                 "INSERT INTO absent_waiters (link_id, role, user_id, left_at) \
-                 SELECT l.id, $2, $3, $4 FROM share_links l \
+                 SELECT l.id, {seat.role}, {user}, {left_at} FROM share_links l \
                  JOIN documents d ON d.id = l.document_id \
-                 WHERE l.id = $1 AND l.revoked_at IS NULL AND $3 = \
-                   CASE WHEN $2 = 'writer' THEN d.owner_id ELSE l.reviewer_id END \
+                 WHERE l.id = {seat.link} AND l.revoked_at IS NULL AND {user} = \
+                   CASE WHEN {seat.role} = 'writer' THEN d.owner_id ELSE l.reviewer_id END \
                  ON CONFLICT (link_id, role) DO UPDATE \
-                 SET user_id = excluded.user_id, left_at = excluded.left_at",
-                seat.link,
-                seat.role,
-                user,
-                left_at
+                 SET user_id = excluded.user_id, left_at = excluded.left_at"
             )
             .run(tx)
             .await
@@ -44,10 +40,8 @@ impl Storage {
     ) -> StorageFuture<'a, ()> {
         run!(self, One, tx => {
             sql!(
-                "DELETE FROM absent_waiters WHERE link_id = $1 AND role = $2 AND user_id = $3",
-                seat.link,
-                seat.role,
-                user
+                "DELETE FROM absent_waiters WHERE link_id = {seat.link} AND role = {seat.role} \
+                 AND user_id = {user}"
             )
             .run(tx)
             .await

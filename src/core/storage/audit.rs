@@ -90,15 +90,8 @@ pub async fn append(tx: &mut Tx, entry: &AuditEntry) -> Result<(), TxError> {
     let (kind, actor) = entry.by.columns();
     sql!(
         "INSERT INTO audit (at, actor_kind, actor, user_id, action, target, status, request_id, peer) \
-         VALUES ({now}, $1, $2, $3, $4, $5, $6, $7, $8)",
-        kind,
-        actor,
-        entry.user,
-        entry.action,
-        entry.target,
-        entry.status,
-        entry.request_id,
-        entry.peer
+         VALUES ({@now}, {kind}, {actor}, {entry.user}, {entry.action}, {entry.target}, \
+         {entry.status}, {entry.request_id}, {entry.peer})"
     )
     .run(tx)
     .await
@@ -127,14 +120,10 @@ impl Storage {
         run!(self, Read, tx => {
             let rows = sql!(
                 "SELECT seq, at, actor_kind, actor, user_id, action, target, status, request_id, peer \
-                 FROM audit WHERE ($1 = '' OR actor = $1 OR user_id = $1 OR target = $1) \
-                 AND substr(action, 1, length($2)) = $2 AND at >= $3 AND seq < $4 \
-                 ORDER BY seq DESC LIMIT $5",
-                user,
-                query.action,
-                since,
-                query.before.unwrap_or(u64::MAX),
-                query.limit
+                 FROM audit WHERE ({user} = '' OR actor = {user} OR user_id = {user} \
+                 OR target = {user}) \
+                 AND substr(action, 1, length({query.action})) = {query.action} AND at >= {since} \
+                 AND seq < {query.before.unwrap_or(u64::MAX)} ORDER BY seq DESC LIMIT {query.limit}"
             );
             rows.rows(tx).await?.iter().map(row_from).collect()
         })
@@ -143,12 +132,13 @@ impl Storage {
     /// Deletes some rows from before that time, and returns their number. Only here a row is deleted.
     pub fn purge_audit(&self, before: DateTime<Utc>) -> StorageFuture<'_, u64> {
         run!(self, Write, tx => {
-            sql!("UPDATE audit_retention SET before = $1 WHERE before < $1", before).run(tx).await?;
+            sql!("UPDATE audit_retention SET before = {before} WHERE before < {before}")
+                .run(tx)
+                .await?;
             sql!(
                 "DELETE FROM audit WHERE seq IN \
-                 (SELECT seq FROM audit WHERE at < $1 ORDER BY at LIMIT $2)",
-                before,
-                AUDIT_PURGED_AT_ONCE
+                 (SELECT seq FROM audit WHERE at < {before} \
+                 ORDER BY at LIMIT {AUDIT_PURGED_AT_ONCE})"
             )
             .run(tx)
             .await

@@ -80,25 +80,20 @@ impl Storage {
         run!(self, Write, tx => {
             lock(tx, id).await?;
             let binned = sql!(
-                "UPDATE documents SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL",
-                id,
-                now
+                "UPDATE documents SET deleted_at = {now} WHERE id = {id} AND deleted_at IS NULL"
             );
             if binned.run(tx).await? == 0 {
                 return Ok(false);
             }
             sql!(
                 "UPDATE seats SET fence = fence + 1 WHERE link_id IN \
-                 (SELECT id FROM share_links WHERE document_id = $1 AND revoked_at IS NULL)",
-                id
+                 (SELECT id FROM share_links WHERE document_id = {id} AND revoked_at IS NULL)"
             )
             .run(tx)
             .await?;
             sql!(
-                "UPDATE share_links SET revoked_at = $2, binned = TRUE \
-                 WHERE document_id = $1 AND revoked_at IS NULL",
-                id,
-                now
+                "UPDATE share_links SET revoked_at = {now}, binned = TRUE \
+                 WHERE document_id = {id} AND revoked_at IS NULL"
             )
             .run(tx)
             .await?;
@@ -117,8 +112,7 @@ impl Storage {
         run!(self, Write, tx => {
             lock(tx, id).await?;
             let restored = sql!(
-                "UPDATE documents SET deleted_at = NULL WHERE id = $1 AND deleted_at IS NOT NULL",
-                id
+                "UPDATE documents SET deleted_at = NULL WHERE id = {id} AND deleted_at IS NOT NULL"
             );
             if restored.run(tx).await? == 0 {
                 return Ok(None);
@@ -126,18 +120,15 @@ impl Storage {
             // A server of the previous version may have created another link meanwhile. A document
             // has one active link (G11).
             sql!(
-                "UPDATE share_links SET revoked_at = $2 WHERE document_id = $1 \
+                "UPDATE share_links SET revoked_at = {now} WHERE document_id = {id} \
                  AND revoked_at IS NULL AND EXISTS \
-                 (SELECT 1 FROM share_links s WHERE s.document_id = $1 AND s.binned)",
-                id,
-                now
+                 (SELECT 1 FROM share_links s WHERE s.document_id = {id} AND s.binned)"
             )
             .run(tx)
             .await?;
             sql!(
                 "UPDATE share_links SET revoked_at = NULL, binned = FALSE \
-                 WHERE document_id = $1 AND binned",
-                id
+                 WHERE document_id = {id} AND binned"
             )
             .run(tx)
             .await?;
@@ -156,9 +147,7 @@ impl Storage {
         run!(self, Write, tx => {
             let is_locked = sql!(
                 "SELECT 1 FROM documents \
-                 WHERE id = $1 AND deleted_at <= COALESCE($2, deleted_at){for update}",
-                id,
-                deleted_by
+                 WHERE id = {id} AND deleted_at <= COALESCE({deleted_by}, deleted_at){@for update}"
             );
             let is_locked = is_locked.row(tx).await?.is_some();
             if is_locked {
@@ -175,17 +164,15 @@ impl Storage {
         page: &'a Page<DocumentId>,
     ) -> StorageFuture<'a, Vec<BinnedDocument>> {
         run!(self, Read, tx => {
-            let binned = sql!(
-                [
-                    DOCUMENT_COLUMNS,
-                    ", d.deleted_at FROM {documents} d JOIN users u ON u.id = d.owner_id \
-                     WHERE d.owner_id = $1 AND d.deleted_at IS NOT NULL \
-                     AND ($3 IS NULL OR (d.deleted_at, d.id) < ($3, $4)) \
-                     ORDER BY d.deleted_at DESC, d.id DESC LIMIT $2",
-                ],
-                owner
-            );
-            let binned = binned.page(page).rows(tx).await?;
+            let binned = sql!([
+                DOCUMENT_COLUMNS,
+                ", d.deleted_at FROM {@documents} d JOIN users u ON u.id = d.owner_id \
+                 WHERE d.owner_id = {owner} AND d.deleted_at IS NOT NULL \
+                 AND ({page.before_at()} IS NULL \
+                 OR (d.deleted_at, d.id) < ({page.before_at()}, {page.before_id()})) \
+                 ORDER BY d.deleted_at DESC, d.id DESC LIMIT {page.rows()}",
+            ]);
+            let binned = binned.rows(tx).await?;
             let of = |row: &Row| {
                 Ok(BinnedDocument { document: document_of(row)?, deleted_at: row.get("deleted_at")? })
             };
@@ -201,11 +188,8 @@ impl Storage {
     ) -> StorageFuture<'a, Vec<DocumentId>> {
         run!(self, Read, tx => {
             let beyond = sql!(
-                "SELECT id FROM documents WHERE owner_id = $1 AND deleted_at IS NOT NULL \
-                 ORDER BY deleted_at DESC, id DESC LIMIT $2 OFFSET $3",
-                owner,
-                PAGE_ROWS_MAX,
-                keep
+                "SELECT id FROM documents WHERE owner_id = {owner} AND deleted_at IS NOT NULL \
+                 ORDER BY deleted_at DESC, id DESC LIMIT {PAGE_ROWS_MAX} OFFSET {keep}"
             );
             beyond.values(tx).await
         })
@@ -215,9 +199,8 @@ impl Storage {
     pub fn binned_by(&self, time: DateTime<Utc>, count: u32) -> StorageFuture<'_, Vec<DocumentId>> {
         run!(self, Read, tx => {
             let binned = sql!(
-                "SELECT id FROM documents WHERE deleted_at <= $1 ORDER BY deleted_at LIMIT $2",
-                time,
-                count
+                "SELECT id FROM documents WHERE deleted_at <= {time} \
+                 ORDER BY deleted_at LIMIT {count}"
             );
             binned.values(tx).await
         })
@@ -229,8 +212,7 @@ impl Storage {
                 "SELECT u.id, u.name, l.reviewer_id, d.deleted_at FROM documents d \
                  JOIN users u ON u.id = d.owner_id \
                  LEFT JOIN share_links l ON l.document_id = d.id AND l.binned \
-                 WHERE d.id = $1 AND d.deleted_at IS NOT NULL LIMIT 1",
-                id
+                 WHERE d.id = {id} AND d.deleted_at IS NOT NULL LIMIT 1"
             );
             deletion.row(tx).await?.as_ref().map(deletion_from).transpose()
         })
@@ -245,8 +227,7 @@ impl Storage {
             let deletion = sql!(
                 "SELECT u.id, u.name, l.reviewer_id, d.deleted_at FROM share_links l \
                  JOIN documents d ON d.id = l.document_id JOIN users u ON u.id = d.owner_id \
-                 WHERE l.id = $1 AND l.binned AND d.deleted_at IS NOT NULL",
-                link
+                 WHERE l.id = {link} AND l.binned AND d.deleted_at IS NOT NULL"
             );
             deletion.row(tx).await?.as_ref().map(deletion_from).transpose()
         })

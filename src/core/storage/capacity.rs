@@ -24,7 +24,8 @@ const LOGS: &str = "COALESCE(SUM( \
     COALESCE((SELECT octet_length(bytes) FROM snapshots WHERE document_id = d.id), 0) \
     + COALESCE((SELECT SUM(octet_length(bytes)) FROM updates WHERE document_id = d.id), 0)), 0)";
 
-const OF_OWNER: &str = "FROM documents d WHERE owner_id = $1 AND (deleted_at IS NULL OR id = $2)";
+const OF_OWNER: &str = "FROM documents d WHERE owner_id = {owner} \
+    AND (deleted_at IS NULL OR id = {binned})";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
@@ -61,12 +62,11 @@ impl Storage {
                     "SELECT count(*) AS documents, ", LOGS, " + COALESCE(( \
                      SELECT SUM(octet_length(j.bytes)) FROM journal j \
                      CROSS JOIN documents o ON o.id = j.document_id \
-                     WHERE o.owner_id = $1 AND (o.deleted_at IS NULL OR o.id = $2)), 0) AS bytes ",
+                     WHERE o.owner_id = {owner} AND (o.deleted_at IS NULL \
+                     OR o.id = {binned})), 0) AS bytes ",
                     OF_OWNER,
                 ],
-                postgres: ["SELECT count(*) AS documents, CAST(", LOGS, " AS bigint) AS bytes ", OF_OWNER],
-                owner,
-                binned
+                postgres: ["SELECT count(*) AS documents, CAST(", LOGS, " AS bigint) AS bytes ", OF_OWNER]
             );
             let usage = usage.one(tx).await?;
             Ok(Usage { documents: usage.get("documents")?, bytes: usage.get("bytes")? })

@@ -23,7 +23,7 @@ pub(crate) async fn put_about(
         return Ok(());
     }
     let Some(locked) = lock(tx, document).await? else { return Ok(()) };
-    let title = sql!("SELECT title FROM documents WHERE id = $1", document);
+    let title = sql!("SELECT title FROM documents WHERE id = {document}");
     let Some(title) = title.value::<String>(tx).await? else { return Ok(()) };
     if let Some(data) = data.as_object_mut() {
         data.insert("title".to_owned(), title.into());
@@ -82,7 +82,7 @@ async fn put_about_link(
     if !tx.hooks.want(event) {
         return Ok(());
     }
-    let document = sql!("SELECT document_id FROM share_links WHERE id = $1", link);
+    let document = sql!("SELECT document_id FROM share_links WHERE id = {link}");
     let Some(document) = document.value(tx).await? else { return Ok(()) };
     put_about(tx, event, (document, Some(link)), now, data).await
 }

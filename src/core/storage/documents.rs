@@ -57,11 +57,11 @@ impl Document {
 pub(crate) const DOCUMENT_COLUMNS: &str = "SELECT d.id, d.title, d.external_id, u.id AS owner_id, \
     u.name AS owner_name, d.characters, d.created_at, d.updated_at";
 
-/// The documents of `$1` outside the bin, with one scan of SQLite's journal.
+/// The documents of `owner` outside the bin, with one scan of SQLite's journal.
 const OF_OWNER: &str = " FROM (SELECT id, title, external_id, owner_id, characters, created_at, \
       MAX(updated_at, COALESCE(j.at, 0)) AS updated_at FROM documents LEFT JOIN \
       (SELECT document_id, MAX(at) AS at FROM journal GROUP BY document_id) j \
-      ON j.document_id = documents.id WHERE owner_id = $1 AND deleted_at IS NULL) d ";
+      ON j.document_id = documents.id WHERE owner_id = {owner} AND deleted_at IS NULL) d ";
 
 impl Storage {
     /// Creates a document, and stores its owner's name. `Refused` when an id is in use.
@@ -72,23 +72,15 @@ impl Storage {
             sql!(
                 "INSERT INTO documents \
                  (id, title, owner_id, characters, last_seq, created_at, updated_at, external_id) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $6, $7)",
-                new.id,
-                new.title,
-                new.owner.id,
-                new.characters,
-                first,
-                new.now,
-                new.external_id
+                 VALUES ({new.id}, {new.title}, {new.owner.id}, {new.characters}, {first}, \
+                 {new.now}, {new.now}, {new.external_id})"
             )
             .run(tx)
             .await?;
             if first > 0 {
                 sql!(
-                    "INSERT INTO updates (document_id, seq, bytes) VALUES ($1, $2, $3)",
-                    new.id,
-                    first,
-                    new.update
+                    "INSERT INTO updates (document_id, seq, bytes) \
+                     VALUES ({new.id}, {first}, {new.update})"
                 )
                 .run(tx)
                 .await?;
@@ -109,16 +101,12 @@ impl Storage {
         id: &'a ExternalId,
     ) -> StorageFuture<'a, Option<(Document, bool)>> {
         run!(self, Read, tx => {
-            let document = sql!(
-                [
-                    DOCUMENT_COLUMNS,
-                    ", d.deleted_at IS NOT NULL AS is_binned \
-                     FROM {documents} d JOIN users u ON u.id = d.owner_id \
-                     WHERE d.owner_id = $1 AND d.external_id = $2",
-                ],
-                owner,
-                id
-            );
+            let document = sql!([
+                DOCUMENT_COLUMNS,
+                ", d.deleted_at IS NOT NULL AS is_binned \
+                 FROM {@documents} d JOIN users u ON u.id = d.owner_id \
+                 WHERE d.owner_id = {owner} AND d.external_id = {id}",
+            ]);
             let row = document.row(tx).await?;
             row.map(|row| Ok((document_of(&row)?, row.get("is_binned")?))).transpose()
         })
@@ -139,19 +127,20 @@ impl Storage {
                 sqlite: [
                     DOCUMENT_COLUMNS, OF_OWNER,
                     "JOIN users u ON u.id = d.owner_id \
-                     WHERE ($3 IS NULL OR (d.updated_at, d.id) < ($3, $4)) \
-                     ORDER BY d.updated_at DESC, d.id DESC LIMIT $2",
+                     WHERE ({page.before_at()} IS NULL \
+                     OR (d.updated_at, d.id) < ({page.before_at()}, {page.before_id()})) \
+                     ORDER BY d.updated_at DESC, d.id DESC LIMIT {page.rows()}",
                 ],
                 postgres: [
                     DOCUMENT_COLUMNS,
                     " FROM documents d JOIN users u ON u.id = d.owner_id \
-                     WHERE d.owner_id = $1 AND d.deleted_at IS NULL \
-                     AND ($3 IS NULL OR (d.updated_at, d.id) < ($3, $4)) \
-                     ORDER BY d.updated_at DESC, d.id DESC LIMIT $2",
-                ],
-                owner
+                     WHERE d.owner_id = {owner} AND d.deleted_at IS NULL \
+                     AND ({page.before_at()} IS NULL \
+                     OR (d.updated_at, d.id) < ({page.before_at()}, {page.before_id()})) \
+                     ORDER BY d.updated_at DESC, d.id DESC LIMIT {page.rows()}",
+                ]
             );
-            documents.page(page).rows(tx).await?.iter().map(document_of).collect()
+            documents.rows(tx).await?.iter().map(document_of).collect()
         })
     }
 
@@ -164,11 +153,8 @@ impl Storage {
     ) -> StorageFuture<'a, Option<Document>> {
         run!(self, Write, tx => {
             sql!(
-                "UPDATE documents SET title = $2, updated_at = $3 \
-                 WHERE id = $1 AND deleted_at IS NULL",
-                id,
-                title,
-                now
+                "UPDATE documents SET title = {title}, updated_at = {now} \
+                 WHERE id = {id} AND deleted_at IS NULL"
             )
             .run(tx)
             .await?;
@@ -179,7 +165,7 @@ impl Storage {
     /// With text, links, seats, reviews and versions. False: there is no such document.
     pub fn delete_document(&self, id: DocumentId) -> StorageFuture<'_, bool> {
         run!(self, Write, tx => {
-            let is_locked = sql!("SELECT 1 FROM documents WHERE id = $1{for update}", id);
+            let is_locked = sql!("SELECT 1 FROM documents WHERE id = {id}{@for update}");
             let is_locked = is_locked.row(tx).await?.is_some();
             if is_locked {
                 delete_rows(tx, id).await?;
@@ -192,9 +178,8 @@ impl Storage {
     pub fn set_characters(&self, id: DocumentId, characters: i64) -> StorageFuture<'_, ()> {
         run!(self, Write, tx => {
             sql!(
-                "UPDATE documents SET characters = $2 WHERE id = $1 AND characters <> $2",
-                id,
-                characters
+                "UPDATE documents SET characters = {characters} WHERE id = {id} \
+                 AND characters <> {characters}"
             )
             .run(tx)
             .await
@@ -219,26 +204,22 @@ pub(crate) async fn put_deleted(
 pub(crate) async fn delete_rows(tx: &mut Tx, id: DocumentId) -> Result<(), TxError> {
     put_deleted(tx, id, Utc::now(), true).await?;
     sql!(
-        sqlite: ["DELETE FROM journal WHERE document_id = $1"],
-        postgres: ["DELETE FROM updates WHERE document_id = $1"],
-        id
+        sqlite: ["DELETE FROM journal WHERE document_id = {id}"],
+        postgres: ["DELETE FROM updates WHERE document_id = {id}"]
     )
     .run(tx)
     .await?;
-    sql!("DELETE FROM clients WHERE document_id = $1", id).run(tx).await?;
-    sql!("DELETE FROM documents WHERE id = $1", id).run(tx).await?;
+    sql!("DELETE FROM clients WHERE document_id = {id}").run(tx).await?;
+    sql!("DELETE FROM documents WHERE id = {id}").run(tx).await?;
     Ok(())
 }
 
 pub(crate) async fn fetch(tx: &mut Tx, id: DocumentId) -> Result<Option<Document>, TxError> {
-    let document = sql!(
-        [
-            DOCUMENT_COLUMNS,
-            " FROM {documents} d JOIN users u ON u.id = d.owner_id \
-             WHERE d.id = $1 AND d.deleted_at IS NULL",
-        ],
-        id
-    );
+    let document = sql!([
+        DOCUMENT_COLUMNS,
+        " FROM {@documents} d JOIN users u ON u.id = d.owner_id \
+         WHERE d.id = {id} AND d.deleted_at IS NULL",
+    ]);
     document.row(tx).await?.as_ref().map(document_of).transpose()
 }
 

@@ -73,16 +73,13 @@ impl Storage {
         run!(self, Snapshot, tx => {
             let row = sql!(
                 "SELECT invite_id, COALESCE(invited_at, created_at) AS invited_at, joined_at \
-                 FROM share_links WHERE id = $1 AND revoked_at IS NULL",
-                link
+                 FROM share_links WHERE id = {link} AND revoked_at IS NULL"
             );
             let Some(row) = row.row(tx).await? else { return Ok(None) };
             let attempts = sql!(
                 "SELECT u.id, u.name, a.attempted_at FROM invite_attempts a \
-                 JOIN users u ON u.id = a.user_id WHERE a.link_id = $1 \
-                 ORDER BY a.attempted_at DESC, a.user_id LIMIT $2",
-                link,
-                ATTEMPTS_PER_LINK_MAX
+                 JOIN users u ON u.id = a.user_id WHERE a.link_id = {link} \
+                 ORDER BY a.attempted_at DESC, a.user_id LIMIT {ATTEMPTS_PER_LINK_MAX}"
             );
             let attempts = attempts.rows(tx).await?;
             let attempt = |row: &Row| {
@@ -119,7 +116,7 @@ impl Storage {
             let Some(reviewer) = reviewer(tx, link).await? else { return Ok(Removed::Gone) };
             let Some(former) = reviewer else { return Ok(Removed::NoReviewer) };
             put_invite(tx, link, invite).await?;
-            sql!("UPDATE share_links SET reviewer_id = NULL, joined_at = NULL WHERE id = $1", link)
+            sql!("UPDATE share_links SET reviewer_id = NULL, joined_at = NULL WHERE id = {link}")
                 .run(tx)
                 .await?;
             vacate_reviewer(tx, locked, link).await?;
@@ -145,8 +142,7 @@ impl Storage {
             if !forget_attempt(tx, link, user).await? {
                 let owner = sql!(
                     "SELECT d.owner_id FROM share_links l JOIN documents d ON d.id = l.document_id \
-                     WHERE l.id = $1",
-                    link
+                     WHERE l.id = {link}"
                 );
                 let owner: UserId = owner.one(tx).await?.get(0)?;
                 if !are_partners(tx, &owner, user).await? {
@@ -156,14 +152,9 @@ impl Storage {
                     return Ok(ReplacedReviewer::ReviewerExists);
                 }
             }
-            sql!(
-                "UPDATE share_links SET reviewer_id = $2, joined_at = $3 WHERE id = $1",
-                link,
-                user,
-                now
-            )
-            .run(tx)
-            .await?;
+            sql!("UPDATE share_links SET reviewer_id = {user}, joined_at = {now} WHERE id = {link}")
+                .run(tx)
+                .await?;
             vacate_reviewer(tx, locked, link).await?;
             if let Some(former) = &former {
                 put_left(tx, link, former, Departure::Removed, now).await?;
@@ -177,7 +168,7 @@ impl Storage {
 /// The reviewer of an active link, under the lock of its document. The outer `None`: there is no such
 /// link.
 async fn reviewer(tx: &mut Tx, link: ShareLinkId) -> Result<Option<Option<UserId>>, TxError> {
-    sql!("SELECT reviewer_id FROM share_links WHERE id = $1 AND revoked_at IS NULL", link)
+    sql!("SELECT reviewer_id FROM share_links WHERE id = {link} AND revoked_at IS NULL")
         .value(tx)
         .await
 }
@@ -188,12 +179,8 @@ pub(crate) async fn put_invite(
     invite: &NewInvite,
 ) -> Result<bool, TxError> {
     let renewed = sql!(
-        "UPDATE share_links SET invite_id = $2, invite_hash = $3, invited_at = $4 \
-         WHERE id = $1 AND revoked_at IS NULL",
-        link,
-        invite.id,
-        invite.hash,
-        invite.now
+        "UPDATE share_links SET invite_id = {invite.id}, invite_hash = {invite.hash}, \
+         invited_at = {invite.now} WHERE id = {link} AND revoked_at IS NULL"
     );
     Ok(renewed.run(tx).await? > 0)
 }
@@ -207,23 +194,18 @@ pub async fn note_attempt(
     now: DateTime<Utc>,
 ) -> Result<bool, TxError> {
     let noted = sql!(
-        "INSERT INTO invite_attempts AS a (link_id, user_id, attempted_at) VALUES ($1, $2, $3) \
-         ON CONFLICT (link_id, user_id) DO UPDATE SET attempted_at = excluded.attempted_at \
-         WHERE a.attempted_at <= $4",
-        link,
-        user,
-        now,
-        now - ATTEMPT_AGAIN_AFTER
+        "INSERT INTO invite_attempts AS a (link_id, user_id, attempted_at) \
+         VALUES ({link}, {user}, {now}) ON CONFLICT (link_id, user_id) DO UPDATE \
+         SET attempted_at = excluded.attempted_at \
+         WHERE a.attempted_at <= {now - ATTEMPT_AGAIN_AFTER}"
     );
     if noted.run(tx).await? == 0 {
         return Ok(false);
     }
     sql!(
-        "DELETE FROM invite_attempts WHERE link_id = $1 AND user_id IN ( \
-           SELECT user_id FROM invite_attempts WHERE link_id = $1 \
-           ORDER BY attempted_at DESC, user_id LIMIT 1000 OFFSET $2)",
-        link,
-        ATTEMPTS_PER_LINK_MAX
+        "DELETE FROM invite_attempts WHERE link_id = {link} AND user_id IN ( \
+           SELECT user_id FROM invite_attempts WHERE link_id = {link} \
+           ORDER BY attempted_at DESC, user_id LIMIT 1000 OFFSET {ATTEMPTS_PER_LINK_MAX})"
     )
     .run(tx)
     .await?;
@@ -236,7 +218,6 @@ pub(crate) async fn forget_attempt(
     link: ShareLinkId,
     user: &UserId,
 ) -> Result<bool, TxError> {
-    let deleted =
-        sql!("DELETE FROM invite_attempts WHERE link_id = $1 AND user_id = $2", link, user);
+    let deleted = sql!("DELETE FROM invite_attempts WHERE link_id = {link} AND user_id = {user}");
     Ok(deleted.run(tx).await? > 0)
 }

@@ -119,20 +119,18 @@ impl Storage {
     ) -> StorageFuture<'a, Vec<ShareLink>> {
         run!(self, Read, tx => {
             // Two selects, one for each index: `OR` across tables would read every link.
-            let links = sql!(
-                [
-                    "SELECT ", LINK_COLUMNS, " FROM share_links l ", LINK_JOINS,
-                    "WHERE l.revoked_at IS NULL AND l.id IN ( \
-                       SELECT id FROM share_links WHERE reviewer_id = $1 AND revoked_at IS NULL \
-                       UNION \
-                       SELECT s.id FROM documents o JOIN share_links s ON s.document_id = o.id \
-                       WHERE o.owner_id = $1 AND s.revoked_at IS NULL \
-                     ) AND ($3 IS NULL OR (l.created_at, l.id) < ($3, $4)) \
-                     ORDER BY l.created_at DESC, l.id DESC LIMIT $2",
-                ],
-                user
-            );
-            links.page(page).rows(tx).await?.iter().map(link_of).collect()
+            let links = sql!([
+                "SELECT ", LINK_COLUMNS, " FROM share_links l ", LINK_JOINS,
+                "WHERE l.revoked_at IS NULL AND l.id IN ( \
+                   SELECT id FROM share_links WHERE reviewer_id = {user} AND revoked_at IS NULL \
+                   UNION \
+                   SELECT s.id FROM documents o JOIN share_links s ON s.document_id = o.id \
+                   WHERE o.owner_id = {user} AND s.revoked_at IS NULL \
+                 ) AND ({page.before_at()} IS NULL \
+                 OR (l.created_at, l.id) < ({page.before_at()}, {page.before_id()})) \
+                 ORDER BY l.created_at DESC, l.id DESC LIMIT {page.rows()}",
+            ]);
+            links.rows(tx).await?.iter().map(link_of).collect()
         })
     }
 
@@ -165,10 +163,8 @@ impl Storage {
         run!(self, Write, tx => {
             lock_of(tx, id).await?;
             let revoked = sql!(
-                "UPDATE share_links SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL \
-                 RETURNING document_id",
-                id,
-                now
+                "UPDATE share_links SET revoked_at = {now} WHERE id = {id} AND revoked_at IS NULL \
+                 RETURNING document_id"
             );
             let Some(document) = revoked.value(tx).await? else { return Ok(false) };
             change_guards(tx, document).await?;
@@ -184,8 +180,7 @@ impl Storage {
         run!(self, Read, tx => {
             let titles = sql!(
                 "SELECT l.id, d.title FROM share_links l JOIN documents d ON d.id = l.document_id \
-                 WHERE l.id IN (SELECT w.value FROM {list:$1})",
-                json(links)?
+                 WHERE l.id IN (SELECT w.value FROM {@list:{json(links)?}})"
             );
             let rows = titles.rows(tx).await?;
             rows.iter().map(|row| Ok((row.get("id")?, row.get("title")?))).collect()
@@ -195,7 +190,7 @@ impl Storage {
     /// The links of a document, revoked ones too.
     pub fn links_to(&self, document: DocumentId) -> StorageFuture<'_, Vec<ShareLinkId>> {
         run!(self, Read, tx => {
-            sql!("SELECT id FROM share_links WHERE document_id = $1", document).values(tx).await
+            sql!("SELECT id FROM share_links WHERE document_id = {document}").values(tx).await
         })
     }
 }
@@ -207,13 +202,9 @@ pub async fn find_or_create(
 ) -> Result<Option<(ShareLink, FindOrCreate)>, TxError> {
     let made = sql!(
         "INSERT INTO share_links (id, document_id, invite_hash, created_at) \
-         SELECT $1, d.id, $3, $4 FROM documents d \
-         WHERE d.id = $2 AND d.deleted_at IS NULL \
-         ON CONFLICT (document_id) WHERE revoked_at IS NULL DO NOTHING",
-        new.id,
-        new.document_id,
-        new.invite_hash,
-        new.now
+         SELECT {new.id}, d.id, {new.invite_hash}, {new.now} FROM documents d \
+         WHERE d.id = {new.document_id} AND d.deleted_at IS NULL \
+         ON CONFLICT (document_id) WHERE revoked_at IS NULL DO NOTHING"
     );
     let is_old = made.run(tx).await? == 0;
     let found = if is_old { FindOrCreate::Existing } else { FindOrCreate::Created };
@@ -230,11 +221,8 @@ pub async fn put_reviewer(
 ) -> Result<(), TxError> {
     forget_attempt(tx, link, user).await?;
     let joined = sql!(
-        "UPDATE share_links SET reviewer_id = $2, joined_at = COALESCE(joined_at, $3) \
-         WHERE id = $1 AND reviewer_id IS DISTINCT FROM $2",
-        link,
-        user,
-        now
+        "UPDATE share_links SET reviewer_id = {user}, joined_at = COALESCE(joined_at, {now}) \
+         WHERE id = {link} AND reviewer_id IS DISTINCT FROM {user}"
     );
     if joined.run(tx).await? > 0 {
         put_joined(tx, link, user, now).await?;
@@ -244,21 +232,18 @@ pub async fn put_reviewer(
 
 async fn fetch(tx: &mut Tx, id: ShareLinkId) -> Result<Option<ShareLink>, TxError> {
     let link =
-        sql!(["SELECT ", LINK_COLUMNS, " FROM share_links l ", LINK_JOINS, "WHERE l.id = $1"], id);
+        sql!(["SELECT ", LINK_COLUMNS, " FROM share_links l ", LINK_JOINS, "WHERE l.id = {id}"]);
     link.row(tx).await?.as_ref().map(link_of).transpose()
 }
 
 pub async fn fetch_active(tx: &mut Tx, document: DocumentId) -> Result<Option<ShareLink>, TxError> {
-    let link = sql!(
-        [
-            "SELECT ",
-            LINK_COLUMNS,
-            " FROM share_links l ",
-            LINK_JOINS,
-            "WHERE l.document_id = $1 AND l.revoked_at IS NULL",
-        ],
-        document
-    );
+    let link = sql!([
+        "SELECT ",
+        LINK_COLUMNS,
+        " FROM share_links l ",
+        LINK_JOINS,
+        "WHERE l.document_id = {document} AND l.revoked_at IS NULL",
+    ]);
     link.row(tx).await?.as_ref().map(link_of).transpose()
 }
 

@@ -13,7 +13,7 @@ use crate::storage::tx_error::TxError;
 const HISTORY_SEED: i64 = 0x5645_5253;
 
 const VACATE: &str = "UPDATE seats SET fence = fence + 1 \
-    WHERE link_id = $1 AND role = $2 AND fence = COALESCE($3, fence)";
+    WHERE link_id = {link} AND role = {role} AND fence = COALESCE({fence}, fence)";
 
 /// The proof that a transaction holds the lock of a document. A webhook takes it, because two transactions
 /// without the lock could both write the first row of a lane.
@@ -24,7 +24,7 @@ pub struct Locked(());
 /// lock. `None`: there is no such document. (SQLite: a proof; the statements find a missing document.)
 pub async fn lock(tx: &mut Tx, id: DocumentId) -> Result<Option<Locked>, TxError> {
     let is_there = tx.has_file_lock() || {
-        let lock = sql!("SELECT 1 FROM documents d WHERE id = $1{lock:d}", id);
+        let lock = sql!("SELECT 1 FROM documents d WHERE id = {id}{@lock:d}");
         lock.row(tx).await?.is_some()
     };
     Ok(is_there.then_some(Locked(())))
@@ -35,8 +35,7 @@ pub async fn lock_of(tx: &mut Tx, link: ShareLinkId) -> Result<Locked, TxError> 
     if !tx.has_file_lock() {
         let lock = sql!(
             "SELECT 1 FROM share_links l JOIN documents d ON d.id = l.document_id \
-             WHERE l.id = $1{lock:d}",
-            link
+             WHERE l.id = {link}{@lock:d}"
         );
         lock.run(tx).await?;
     }
@@ -50,10 +49,10 @@ pub(crate) async fn lock_histories(tx: &mut Tx, documents: &[String]) -> Result<
     let documents = if tx.has_file_lock() { &[] } else { documents };
     for document in documents {
         let lock = sql!(
-            sqlite: ["SELECT $1, $2"],
-            postgres: ["SELECT pg_advisory_xact_lock(hashtextextended($1, $2))"],
-            document,
-            HISTORY_SEED
+            sqlite: ["SELECT {document}, {HISTORY_SEED}"],
+            postgres: [
+                "SELECT pg_advisory_xact_lock(hashtextextended({document}, {HISTORY_SEED}))",
+            ]
         );
         lock.run(tx).await?;
     }
@@ -77,8 +76,7 @@ pub async fn lock_audit(tx: &mut Tx) -> Result<(), TxError> {
 /// document has locked it before. Rows that refer to the users do not wait for it.
 pub async fn lock_users(tx: &mut Tx, one: &UserId, other: &UserId) -> Result<(), TxError> {
     if !tx.has_file_lock() {
-        let lock =
-            sql!("SELECT 1 FROM users u WHERE id IN ($1, $2) ORDER BY id{lock:u}", one, other);
+        let lock = sql!("SELECT 1 FROM users u WHERE id IN ({one}, {other}) ORDER BY id{@lock:u}");
         lock.run(tx).await?;
     }
     Ok(())
@@ -89,9 +87,8 @@ pub async fn lock_users(tx: &mut Tx, one: &UserId, other: &UserId) -> Result<(),
 pub(crate) async fn change_guards(tx: &mut Tx, id: DocumentId) -> Result<(), TxError> {
     if !tx.has_file_lock() {
         let change = sql!(
-            sqlite: ["SELECT $1"],
-            postgres: ["UPDATE documents SET grants = grants + 1 WHERE id = $1"],
-            id
+            sqlite: ["SELECT {id}"],
+            postgres: ["UPDATE documents SET grants = grants + 1 WHERE id = {id}"]
         );
         change.run(tx).await?;
     }
@@ -105,10 +102,8 @@ pub(crate) async fn require_seat(tx: &mut Tx, guard: FenceGuard) -> Result<Locke
     let locked = lock_of(tx, seat.link).await?;
     let holds = sql!(
         "SELECT 1 FROM seats s JOIN share_links l ON l.id = s.link_id \
-         WHERE s.link_id = $1 AND s.role = $2 AND s.fence = $3 AND l.revoked_at IS NULL",
-        seat.link,
-        seat.role,
-        fence
+         WHERE s.link_id = {seat.link} AND s.role = {seat.role} AND s.fence = {fence} \
+         AND l.revoked_at IS NULL"
     );
     let holds = holds.row(tx).await?.is_some();
     holds.then_some(locked).ok_or(TxError::Refused(Guarded::Fenced))
@@ -137,8 +132,8 @@ pub(crate) async fn vacate(
              UPDATE documents d SET grants = d.grants + 1 \
              FROM vacated v JOIN share_links l ON l.id = v.link_id WHERE d.id = l.document_id",
         ],
-        seat.link,
-        seat.role,
+        link = seat.link,
+        role = seat.role,
         fence
     );
     vacate.run(tx).await.map(drop)

@@ -95,8 +95,8 @@ const SCHEMES: &str = "sqlite://FILE or postgres://HOST/DATABASE";
 /// The text of a statement for one engine, for the test that prepares all of them.
 #[doc(hidden)]
 #[must_use]
-pub fn statement_text(text: &str, is_postgres: bool) -> String {
-    statement::render(text, is_postgres)
+pub fn statement_text(text: &str, names: &[&str], is_postgres: bool) -> String {
+    statement::render(text, names, is_postgres)
 }
 
 /// A boxed future of a method. It resolves to [`StorageError`] when the database cannot be read or written.

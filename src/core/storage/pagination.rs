@@ -51,6 +51,21 @@ pub struct Page<Id> {
     pub before: Option<Cursor<Id>>,
 }
 
+/// The arguments of a statement that reads the page.
+impl<Id> Page<Id> {
+    pub fn rows(&self) -> u32 {
+        self.limit.min(PAGE_ROWS_MAX)
+    }
+
+    pub fn before_at(&self) -> Option<DateTime<Utc>> {
+        self.before.as_ref().map(|before| before.at)
+    }
+
+    pub fn before_id(&self) -> Option<&Id> {
+        self.before.as_ref().map(|before| &before.id)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

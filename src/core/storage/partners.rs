@@ -73,8 +73,7 @@ impl Storage {
         run!(self, Write, tx => {
             // No acceptance runs meanwhile.
             lock_users(tx, one, other).await?;
-            let removed =
-                sql!("DELETE FROM partners WHERE low_id = $1 AND high_id = $2", low, high);
+            let removed = sql!("DELETE FROM partners WHERE low_id = {low} AND high_id = {high}");
             if removed.run(tx).await? == 0 {
                 return Ok(false);
             }
@@ -82,39 +81,28 @@ impl Storage {
             sql!(
                 "UPDATE review_offers SET claimed = claimed - 1 WHERE EXISTS ( \
                    SELECT 1 FROM review_claims c WHERE c.offer_id = review_offers.id \
-                   AND c.state = $3 AND c.ended_at IS NULL AND c.user_id <> review_offers.owner_id \
-                   AND c.user_id IN ($1, $2)) \
-                 AND owner_id IN ($1, $2)",
-                one,
-                other,
-                ClaimState::Accepted
+                   AND c.state = {ClaimState::Accepted} AND c.ended_at IS NULL \
+                   AND c.user_id <> review_offers.owner_id AND c.user_id IN ({one}, {other})) \
+                 AND owner_id IN ({one}, {other})"
             )
             .run(tx)
             .await?;
             sql!(
-                "UPDATE review_claims SET ended_at = $4 WHERE state = $3 AND ended_at IS NULL \
-                 AND user_id IN ($1, $2) AND offer_id IN ( \
+                "UPDATE review_claims SET ended_at = {now} WHERE state = {ClaimState::Accepted} \
+                 AND ended_at IS NULL AND user_id IN ({one}, {other}) AND offer_id IN ( \
                    SELECT id FROM review_offers \
-                   WHERE owner_id IN ($1, $2) AND owner_id <> user_id)",
-                one,
-                other,
-                ClaimState::Accepted,
-                now
+                   WHERE owner_id IN ({one}, {other}) AND owner_id <> user_id)"
             )
             .run(tx)
             .await?;
             // `one` withdraws the own request, or declines that of the other. A claim of an offer makes
             // partners beside a request.
             sql!(
-                "UPDATE review_requests SET decided_at = $4, \
-                   state = CASE WHEN sender_id = $3 THEN $5 ELSE $6 END \
-                 WHERE low_id = $1 AND high_id = $2 AND state = 'pending' AND expires_at > $4",
-                low,
-                high,
-                one,
-                now,
-                RequestState::Withdrawn,
-                RequestState::Declined
+                "UPDATE review_requests SET decided_at = {now}, \
+                   state = CASE WHEN sender_id = {one} THEN {RequestState::Withdrawn} \
+                   ELSE {RequestState::Declined} END \
+                 WHERE low_id = {low} AND high_id = {high} AND state = 'pending' \
+                 AND expires_at > {now}"
             )
             .run(tx)
             .await?;
@@ -140,17 +128,17 @@ impl Storage {
             // Two selects, one for each index.
             let found = sql!(
                 "SELECT u.id, u.name, p.since FROM ( \
-                   SELECT high_id AS id, since FROM partners WHERE low_id = $1 \
-                   UNION ALL SELECT low_id, since FROM partners WHERE high_id = $1 \
+                   SELECT high_id AS id, since FROM partners WHERE low_id = {user} \
+                   UNION ALL SELECT low_id, since FROM partners WHERE high_id = {user} \
                  ) p JOIN users u ON u.id = p.id \
-                 WHERE $3 IS NULL OR (p.since, p.id) < ($3, $4) \
-                 ORDER BY p.since DESC, p.id DESC LIMIT $2",
-                user
+                 WHERE {page.before_at()} IS NULL \
+                 OR (p.since, p.id) < ({page.before_at()}, {page.before_id()}) \
+                 ORDER BY p.since DESC, p.id DESC LIMIT {page.rows()}"
             );
             let partner = |row: &Row| {
                 Ok(Partner { user: row.user("id", "name")?, since: row.get("since")? })
             };
-            found.page(page).rows(tx).await?.iter().map(partner).collect()
+            found.rows(tx).await?.iter().map(partner).collect()
         })
     }
 }
@@ -161,7 +149,7 @@ pub(crate) async fn are_partners(
     other: &UserId,
 ) -> Result<bool, TxError> {
     let (low, high) = sorted(one, other);
-    let found = sql!("SELECT 1 FROM partners WHERE low_id = $1 AND high_id = $2", low, high);
+    let found = sql!("SELECT 1 FROM partners WHERE low_id = {low} AND high_id = {high}");
     Ok(found.row(tx).await?.is_some())
 }
 
@@ -174,14 +162,11 @@ pub async fn put_partners(
 ) -> Result<Partnership, TxError> {
     let (low, high) = sorted(one, other);
     let made = sql!(
-        "INSERT INTO partners (low_id, high_id, since) SELECT $1, $2, $3 \
-         WHERE (SELECT count(*) FROM partners WHERE low_id = $1 OR high_id = $1) < $4 \
-         AND (SELECT count(*) FROM partners WHERE low_id = $2 OR high_id = $2) < $4 \
-         ON CONFLICT (low_id, high_id) DO NOTHING",
-        low,
-        high,
-        now,
-        PARTNERS_MAX
+        "INSERT INTO partners (low_id, high_id, since) SELECT {low}, {high}, {now} \
+         WHERE (SELECT count(*) FROM partners WHERE low_id = {low} \
+         OR high_id = {low}) < {PARTNERS_MAX} \
+         AND (SELECT count(*) FROM partners WHERE low_id = {high} \
+         OR high_id = {high}) < {PARTNERS_MAX} ON CONFLICT (low_id, high_id) DO NOTHING"
     );
     if made.run(tx).await? > 0 {
         return Ok(Partnership::Made);

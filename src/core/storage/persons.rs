@@ -47,7 +47,8 @@ impl Storage {
     ) -> StorageFuture<'a, bool> {
         run!(self, Write, tx => {
             let locked = lock_of(tx, link).await?;
-            let is_active = sql!("SELECT 1 FROM share_links WHERE id = $1 AND revoked_at IS NULL", link);
+            let is_active =
+                sql!("SELECT 1 FROM share_links WHERE id = {link} AND revoked_at IS NULL");
             let is_active = is_active.row(tx).await?.is_some();
             Ok(is_active && leave(tx, (locked, link), reviewer, invite, Departure::Own).await?)
         })
@@ -56,17 +57,14 @@ impl Storage {
 
 /// Deletes a document of the user with all that depends on it.
 pub async fn forget_document(tx: &mut Tx, id: DocumentId, who: &Forgotten) -> Result<(), TxError> {
-    let locked = sql!("SELECT 1 FROM documents WHERE id = $1{for update}", id);
+    let locked = sql!("SELECT 1 FROM documents WHERE id = {id}{@for update}");
     if locked.row(tx).await?.is_none() {
         return Ok(());
     }
     // These rows outlive the document until its sessions have ended.
     sql!(
-        "UPDATE webhook_seats SET user_id = $3 WHERE user_id = $2 \
-         AND link_id IN (SELECT id FROM share_links WHERE document_id = $1)",
-        id,
-        who.user,
-        who.deleted
+        "UPDATE webhook_seats SET user_id = {who.deleted} WHERE user_id = {who.user} \
+         AND link_id IN (SELECT id FROM share_links WHERE document_id = {id})"
     )
     .run(tx)
     .await?;
@@ -81,7 +79,7 @@ pub async fn forget_member(
     invite: &NewInvite,
 ) -> Result<(), TxError> {
     let locked = lock_of(tx, link).await?;
-    let document = sql!("SELECT document_id FROM share_links WHERE id = $1", link);
+    let document = sql!("SELECT document_id FROM share_links WHERE id = {link}");
     let Some(document) = document.value::<DocumentId>(tx).await? else { return Ok(()) };
     // A version that is being stored meanwhile may name the user.
     lock_histories(tx, &[document.to_string()]).await?;
@@ -93,30 +91,21 @@ pub async fn forget_member(
     forget_authors(tx, document, who).await?;
     for statement in [
         sql!(
-            "UPDATE decisions SET decided_by = $3 WHERE link_id = $1 AND decided_by = $2",
-            link,
-            user,
-            deleted
+            "UPDATE decisions SET decided_by = {deleted} WHERE link_id = {link} \
+             AND decided_by = {user}"
         ),
-        sql!("UPDATE turns SET by_id = $3 WHERE link_id = $1 AND by_id = $2", link, user, deleted),
+        sql!("UPDATE turns SET by_id = {deleted} WHERE link_id = {link} AND by_id = {user}"),
+        sql!("UPDATE seats SET user_id = {deleted} WHERE link_id = {link} AND user_id = {user}"),
         sql!(
-            "UPDATE seats SET user_id = $3 WHERE link_id = $1 AND user_id = $2",
-            link,
-            user,
-            deleted
+            "UPDATE webhook_seats SET user_id = {deleted} WHERE link_id = {link} \
+             AND user_id = {user}"
         ),
-        sql!(
-            "UPDATE webhook_seats SET user_id = $3 WHERE link_id = $1 AND user_id = $2",
-            link,
-            user,
-            deleted
-        ),
-        sql!("DELETE FROM seen_marks WHERE link_id = $1 AND user_id = $2", link, user),
-        sql!("DELETE FROM absent_waiters WHERE link_id = $1 AND user_id = $2", link, user),
+        sql!("DELETE FROM seen_marks WHERE link_id = {link} AND user_id = {user}"),
+        sql!("DELETE FROM absent_waiters WHERE link_id = {link} AND user_id = {user}"),
         // Files name the authors. A build that runs stores no file without its row.
-        sql!("DELETE FROM exports WHERE link_id = $1", link),
-        sql!("DELETE FROM export_builds WHERE link_id = $1", link),
-        sql!("DELETE FROM link_members WHERE link_id = $1 AND user_id = $2", link, user),
+        sql!("DELETE FROM exports WHERE link_id = {link}"),
+        sql!("DELETE FROM export_builds WHERE link_id = {link}"),
+        sql!("DELETE FROM link_members WHERE link_id = {link} AND user_id = {user}"),
     ] {
         statement.run(tx).await?;
     }
@@ -134,9 +123,7 @@ async fn leave(
 ) -> Result<bool, TxError> {
     let left = sql!(
         "UPDATE share_links SET reviewer_id = NULL, joined_at = NULL \
-         WHERE id = $1 AND reviewer_id = $2",
-        link,
-        reviewer
+         WHERE id = {link} AND reviewer_id = {reviewer}"
     );
     if left.run(tx).await? == 0 {
         return Ok(false);
@@ -155,11 +142,9 @@ async fn forget_reviews(tx: &mut Tx, link: ShareLinkId, who: &Forgotten) -> Resu
         delete_reviews(tx, link, user).await?;
     }
     let named = sql!(
-        "SELECT count(*) FROM reviews r WHERE r.link_id = $1 AND (r.author_id = $2 \
-         OR r.decided_by = $2 OR r.changed_by = $2 OR EXISTS (SELECT 1 FROM replies p \
-         WHERE p.author_id = $2 AND p.review_id = r.id))",
-        link,
-        user
+        "SELECT count(*) FROM reviews r WHERE r.link_id = {link} AND (r.author_id = {user} \
+         OR r.decided_by = {user} OR r.changed_by = {user} OR EXISTS (SELECT 1 FROM replies p \
+         WHERE p.author_id = {user} AND p.review_id = r.id))"
     );
     let named: i64 = named.one(tx).await?.get(0)?;
     if named == 0 {
@@ -170,43 +155,34 @@ async fn forget_reviews(tx: &mut Tx, link: ShareLinkId, who: &Forgotten) -> Resu
     let step = if is_many { MISSED_MAX + 1 } else { 1 };
     let change = next_numbers(tx, link, step).await?;
     sql!(
-        "UPDATE reviews SET author_id = CASE WHEN author_id = $2 THEN $3 ELSE author_id END, \
-         decided_by = CASE WHEN decided_by = $2 THEN $3 ELSE decided_by END, changed_by = NULL, \
-         version = version + 1, last_change = $4, bytes = bytes - CASE WHEN $5 THEN \
+        "UPDATE reviews SET \
+         author_id = CASE WHEN author_id = {user} THEN {deleted} ELSE author_id END, \
+         decided_by = CASE WHEN decided_by = {user} THEN {deleted} ELSE decided_by END, \
+         changed_by = NULL, version = version + 1, last_change = {change}, \
+         bytes = bytes - CASE WHEN {with_reviews} THEN \
          COALESCE((SELECT SUM(octet_length(p.body)) FROM replies p \
-         WHERE p.author_id = $2 AND p.review_id = reviews.id), 0) ELSE 0 END \
-         WHERE link_id = $1 AND (author_id = $2 OR decided_by = $2 OR changed_by = $2 \
-         OR EXISTS (SELECT 1 FROM replies p WHERE p.author_id = $2 AND p.review_id = reviews.id))",
-        link,
-        user,
-        deleted,
-        change,
-        with_reviews
+         WHERE p.author_id = {user} AND p.review_id = reviews.id), 0) ELSE 0 END \
+         WHERE link_id = {link} AND (author_id = {user} OR decided_by = {user} \
+         OR changed_by = {user} OR EXISTS (SELECT 1 FROM replies p WHERE p.author_id = {user} \
+         AND p.review_id = reviews.id))"
     )
     .run(tx)
     .await?;
     match with_reviews {
         true => sql!(
-            "DELETE FROM replies WHERE author_id = $2 \
-             AND review_id IN (SELECT id FROM reviews WHERE link_id = $1)",
-            link,
-            user
+            "DELETE FROM replies WHERE author_id = {user} \
+             AND review_id IN (SELECT id FROM reviews WHERE link_id = {link})"
         ),
         false => sql!(
-            "UPDATE replies SET author_id = $3 WHERE author_id = $2 \
-             AND review_id IN (SELECT id FROM reviews WHERE link_id = $1)",
-            link,
-            user,
-            deleted
+            "UPDATE replies SET author_id = {deleted} WHERE author_id = {user} \
+             AND review_id IN (SELECT id FROM reviews WHERE link_id = {link})"
         ),
     }
     .run(tx)
     .await?;
     sql!(
-        "UPDATE seen_marks SET change = $2 WHERE link_id = $1 AND change >= $3",
-        link,
-        change,
-        change - step
+        "UPDATE seen_marks SET change = {change} WHERE link_id = {link} \
+         AND change >= {change - step}"
     )
     .run(tx)
     .await?;
@@ -214,26 +190,20 @@ async fn forget_reviews(tx: &mut Tx, link: ShareLinkId, who: &Forgotten) -> Resu
 }
 
 async fn delete_reviews(tx: &mut Tx, link: ShareLinkId, user: &UserId) -> Result<(), TxError> {
-    let own =
-        sql!("SELECT count(*) FROM reviews WHERE author_id = $2 AND link_id = $1", link, user);
+    let own = sql!("SELECT count(*) FROM reviews WHERE author_id = {user} AND link_id = {link}");
     let own = own.one(tx).await?.get(0)?;
     let last = next_numbers(tx, link, own).await?;
     for statement in [
         sql!(
             "INSERT INTO deleted_reviews (document_id, change, review_id, link_id) \
-             SELECT l.document_id, $3 + 1 - ROW_NUMBER() OVER (ORDER BY r.id), r.id, l.id \
+             SELECT l.document_id, {last} + 1 - ROW_NUMBER() OVER (ORDER BY r.id), r.id, l.id \
              FROM reviews r JOIN share_links l ON l.id = r.link_id \
-             WHERE r.author_id = $2 AND r.link_id = $1",
-            link,
-            user,
-            last
+             WHERE r.author_id = {user} AND r.link_id = {link}"
         ),
-        sql!("DELETE FROM reviews WHERE author_id = $2 AND link_id = $1", link, user),
+        sql!("DELETE FROM reviews WHERE author_id = {user} AND link_id = {link}"),
         sql!(
-            "DELETE FROM deleted_reviews WHERE change <= $2 \
-             AND document_id = (SELECT document_id FROM share_links WHERE id = $1)",
-            link,
-            last - DELETIONS_MAX
+            "DELETE FROM deleted_reviews WHERE change <= {last - DELETIONS_MAX} \
+             AND document_id = (SELECT document_id FROM share_links WHERE id = {link})"
         ),
     ] {
         statement.run(tx).await?;
@@ -243,9 +213,8 @@ async fn delete_reviews(tx: &mut Tx, link: ShareLinkId, user: &UserId) -> Result
 
 async fn forget_authors(tx: &mut Tx, document: DocumentId, who: &Forgotten) -> Result<(), TxError> {
     let named = sql!(
-        "SELECT id, authors FROM versions WHERE document_id = $1 AND authors LIKE '%' || $2 || '%'",
-        document,
-        who.user
+        "SELECT id, authors FROM versions WHERE document_id = {document} \
+         AND authors LIKE '%' || {who.user} || '%'"
     );
     for row in named.rows(tx).await? {
         let authors: String = row.get("authors")?;
@@ -254,7 +223,7 @@ async fn forget_authors(tx: &mut Tx, document: DocumentId, who: &Forgotten) -> R
             *author = User { id: who.deleted.clone(), name: String::new() };
         }
         let version: String = row.get("id")?;
-        sql!("UPDATE versions SET authors = $2 WHERE id = $1", version, authors_json(&authors)?)
+        sql!("UPDATE versions SET authors = {authors_json(&authors)?} WHERE id = {version}")
             .run(tx)
             .await?;
     }
@@ -267,37 +236,33 @@ pub async fn forget_rows(tx: &mut Tx, who: &Forgotten) -> Result<(), TxError> {
     // Each offer is the lock of its claims.
     sql!(
         "SELECT 1 FROM review_offers WHERE id IN (SELECT offer_id FROM review_claims \
-         WHERE user_id = $1 AND ended_at IS NULL) ORDER BY id{for update}",
-        user
+         WHERE user_id = {user} AND ended_at IS NULL) ORDER BY id{@for update}"
     )
     .rows(tx)
     .await?;
     for statement in [
         sql!(
             "UPDATE review_offers SET claimed = claimed - 1 WHERE id IN ( \
-             SELECT offer_id FROM review_claims WHERE user_id = $1 AND ended_at IS NULL)",
-            user
+             SELECT offer_id FROM review_claims WHERE user_id = {user} AND ended_at IS NULL)"
         ),
-        sql!("DELETE FROM review_claims WHERE user_id = $1", user),
-        sql!("DELETE FROM review_offers WHERE owner_id = $1", user),
-        sql!("DELETE FROM review_requests WHERE sender_id = $1 OR receiver_id = $1", user),
-        sql!("DELETE FROM partners WHERE low_id = $1 OR high_id = $1", user),
-        sql!("DELETE FROM handles WHERE user_id = $1", user),
-        sql!("DELETE FROM personal_links WHERE user_id = $1", user),
-        sql!("DELETE FROM push_subscriptions WHERE user_id = $1", user),
-        sql!("DELETE FROM reminder_settings WHERE user_id = $1", user),
-        sql!("DELETE FROM transfer_codes WHERE user_id = $1", user),
-        sql!("DELETE FROM invite_attempts WHERE user_id = $1", user),
-        sql!("DELETE FROM revocations WHERE subject = $1", user),
+        sql!("DELETE FROM review_claims WHERE user_id = {user}"),
+        sql!("DELETE FROM review_offers WHERE owner_id = {user}"),
+        sql!("DELETE FROM review_requests WHERE sender_id = {user} OR receiver_id = {user}"),
+        sql!("DELETE FROM partners WHERE low_id = {user} OR high_id = {user}"),
+        sql!("DELETE FROM handles WHERE user_id = {user}"),
+        sql!("DELETE FROM personal_links WHERE user_id = {user}"),
+        sql!("DELETE FROM push_subscriptions WHERE user_id = {user}"),
+        sql!("DELETE FROM reminder_settings WHERE user_id = {user}"),
+        sql!("DELETE FROM transfer_codes WHERE user_id = {user}"),
+        sql!("DELETE FROM invite_attempts WHERE user_id = {user}"),
+        sql!("DELETE FROM revocations WHERE subject = {user}"),
         // The one change that the audit admits.
         sql!(
-            "UPDATE audit SET actor = CASE WHEN actor = $1 THEN $2 ELSE actor END, \
-             user_id = CASE WHEN user_id = $1 THEN $2 ELSE user_id END, \
-             target = CASE WHEN target = $1 THEN $2 ELSE target END, \
-             peer = CASE WHEN actor = $1 THEN '' ELSE peer END \
-             WHERE actor = $1 OR user_id = $1 OR target = $1",
-            user,
-            who.deleted
+            "UPDATE audit SET actor = CASE WHEN actor = {user} THEN {who.deleted} ELSE actor END, \
+             user_id = CASE WHEN user_id = {user} THEN {who.deleted} ELSE user_id END, \
+             target = CASE WHEN target = {user} THEN {who.deleted} ELSE target END, \
+             peer = CASE WHEN actor = {user} THEN '' ELSE peer END \
+             WHERE actor = {user} OR user_id = {user} OR target = {user}"
         ),
     ] {
         statement.run(tx).await?;
@@ -315,13 +280,10 @@ pub async fn forget_webhooks(
     let rows = sql!(
         "SELECT w.id, w.seq, w.data, w.document_id IS NOT NULL AND d.id IS NULL AS is_gone \
          FROM webhooks w LEFT JOIN documents d ON d.id = w.document_id \
-         WHERE w.seq > $2 AND (w.data LIKE '%\"' || $1 || '\"%' OR (d.id IS NULL \
+         WHERE w.seq > {after} AND (w.data LIKE '%\"' || {who.user} || '\"%' OR (d.id IS NULL \
          AND w.document_id IS NOT NULL AND (w.external_id IS NOT NULL \
          OR w.data LIKE '%\"title\":\"_%'))) \
-         ORDER BY w.seq LIMIT $3",
-        who.user,
-        after,
-        WEBHOOKS_AT_ONCE
+         ORDER BY w.seq LIMIT {WEBHOOKS_AT_ONCE}"
     );
     let rows = rows.rows(tx).await?;
     for row in &rows {
@@ -330,11 +292,8 @@ pub async fn forget_webhooks(
         forget_in(&mut data, who, is_gone);
         let id: String = row.get("id")?;
         sql!(
-            "UPDATE webhooks SET data = $2, external_id = CASE WHEN $3 THEN NULL ELSE external_id END \
-             WHERE id = $1",
-            id,
-            data.to_string(),
-            is_gone
+            "UPDATE webhooks SET data = {data.to_string()}, \
+             external_id = CASE WHEN {is_gone} THEN NULL ELSE external_id END WHERE id = {id}"
         )
         .run(tx)
         .await?;

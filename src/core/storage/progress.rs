@@ -41,18 +41,16 @@ impl Storage {
         run!(self, One, tx => {
             let raised = sql!(
                 "INSERT INTO seen_marks (link_id, role, user_id, change) \
-                 SELECT l.id, CASE WHEN d.owner_id = $2 THEN 'writer' ELSE 'reviewer' END, $2, \
-                   CASE WHEN d.review_changes < $3 THEN d.review_changes ELSE $3 END \
+                 SELECT l.id, \
+                   CASE WHEN d.owner_id = {user} THEN 'writer' ELSE 'reviewer' END, {user}, \
+                   CASE WHEN d.review_changes < {change} THEN d.review_changes ELSE {change} END \
                  FROM share_links l JOIN documents d ON d.id = l.document_id \
-                 WHERE l.id = $1 AND l.revoked_at IS NULL \
-                   AND (d.owner_id = $2 OR l.reviewer_id = $2) \
+                 WHERE l.id = {link} AND l.revoked_at IS NULL \
+                   AND (d.owner_id = {user} OR l.reviewer_id = {user}) \
                  ON CONFLICT (link_id, role) DO UPDATE \
                  SET user_id = excluded.user_id, change = excluded.change \
                  WHERE seen_marks.user_id <> excluded.user_id \
-                   OR seen_marks.change < excluded.change",
-                link,
-                user,
-                change
+                   OR seen_marks.change < excluded.change"
             );
             Ok(raised.run(tx).await? != 0)
         })
@@ -75,16 +73,16 @@ impl Storage {
                  COALESCE(c.total, 0) AS total, COALESCE(c.open, 0) AS open, \
                  (SELECT COUNT(*) FROM reviews r WHERE r.link_id = w.value \
                    AND COALESCE(s.change, 0) < r.last_change AND (r.changed_by IS NULL \
-                   OR r.changed_by <> $2 OR r.changed_by_number <> r.last_change)) AS unread, \
-                 t.role, t.since, u.id AS by_id, u.name AS by_name FROM {list:$1} \
+                     OR r.changed_by <> {member} \
+                     OR r.changed_by_number <> r.last_change)) AS unread, \
+                 t.role, t.since, u.id AS by_id, u.name AS by_name FROM {@list:{links}} \
                  LEFT JOIN (SELECT r.link_id, COUNT(*) AS total, \
                    SUM(CASE WHEN r.status = 'open' THEN 1 ELSE 0 END) AS open FROM reviews r \
-                   WHERE r.link_id IN (SELECT value FROM {list:$1}) \
+                   WHERE r.link_id IN (SELECT value FROM {@list:{links}}) \
                    GROUP BY r.link_id) c ON c.link_id = w.value \
-                 LEFT JOIN seen_marks s ON s.link_id = w.value AND s.user_id = $2 \
+                 LEFT JOIN seen_marks s ON s.link_id = w.value AND s.user_id = {member} \
                  LEFT JOIN turns t ON t.link_id = w.value LEFT JOIN users u ON u.id = t.by_id",
-                json(links)?,
-                member
+                links = json(links)?
             );
             let rows = progress.rows(tx).await?;
             rows.iter().map(|row| Ok((row.get("link_id")?, progress_from(row)?))).collect()
@@ -108,14 +106,9 @@ impl Storage {
             let change = next_numbers(tx, link, 1).await?;
             sql!(
                 "INSERT INTO turns (link_id, role, by_id, since, change) \
-                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT (link_id) DO UPDATE \
+                 VALUES ({link}, {to}, {by.id}, {now}, {change}) ON CONFLICT (link_id) DO UPDATE \
                  SET role = excluded.role, by_id = excluded.by_id, since = excluded.since, \
-                   change = excluded.change",
-                link,
-                to,
-                by.id,
-                now,
-                change
+                   change = excluded.change"
             )
             .run(tx)
             .await?;

@@ -78,14 +78,12 @@ impl Storage {
             admit(tx, reply.link, guard).await?;
             let row = lock_for_update(tx, reply.link, reply.review, expected_version).await?;
             let before = length(tx, reply).await?;
-            sql!("UPDATE replies SET body = $2, edited_at = $3 WHERE id = $1", reply.id, body, now)
+            sql!("UPDATE replies SET body = {body}, edited_at = {now} WHERE id = {reply.id}")
                 .run(tx)
                 .await?;
             sql!(
-                "UPDATE reviews SET bytes = bytes + octet_length($2) - $3 WHERE id = $1",
-                reply.review,
-                body,
-                before
+                "UPDATE reviews SET bytes = bytes + octet_length({body}) - {before} \
+                 WHERE id = {reply.review}"
             )
             .run(tx)
             .await?;
@@ -106,8 +104,8 @@ impl Storage {
             admit(tx, reply.link, guard).await?;
             lock_for_update(tx, reply.link, reply.review, expected_version).await?;
             let before = length(tx, reply).await?;
-            sql!("DELETE FROM replies WHERE id = $1", reply.id).run(tx).await?;
-            sql!("UPDATE reviews SET bytes = bytes - $2 WHERE id = $1", reply.review, before)
+            sql!("DELETE FROM replies WHERE id = {reply.id}").run(tx).await?;
+            sql!("UPDATE reviews SET bytes = bytes - {before} WHERE id = {reply.review}")
                 .run(tx)
                 .await?;
             update(tx, reply.review, &ReviewChange::default(), now).await?;
@@ -120,10 +118,7 @@ impl Storage {
 async fn length(tx: &mut Tx, reply: &OwnReply) -> Result<i64, TxError> {
     let length = sql!(
         "SELECT CAST(octet_length(body) AS bigint) FROM replies \
-         WHERE id = $1 AND review_id = $2 AND author_id = $3",
-        reply.id,
-        reply.review,
-        reply.author
+         WHERE id = {reply.id} AND review_id = {reply.review} AND author_id = {reply.author}"
     );
     length.value(tx).await?.ok_or(TxError::Refused(Guarded::NotFound))
 }
@@ -135,24 +130,18 @@ async fn insert_reply(
     reply: &NewReply,
     now: DateTime<Utc>,
 ) -> Result<(), TxError> {
-    let replies = sql!("SELECT count(*) FROM replies WHERE review_id = $1", review);
+    let replies = sql!("SELECT count(*) FROM replies WHERE review_id = {review}");
     if replies.one(tx).await?.get::<i64>(0)? >= REPLIES_PER_REVIEW_MAX {
         return Err(TxError::Refused(Guarded::Full));
     }
     put_user(tx, &reply.author, now).await?;
     sql!(
         "INSERT INTO replies (id, review_id, version, author_id, body, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6)",
-        reply.id,
-        review,
-        version,
-        reply.author.id,
-        reply.body,
-        now
+         VALUES ({reply.id}, {review}, {version}, {reply.author.id}, {reply.body}, {now})"
     )
     .run(tx)
     .await?;
-    sql!("UPDATE reviews SET bytes = bytes + octet_length($2) WHERE id = $1", review, reply.body)
+    sql!("UPDATE reviews SET bytes = bytes + octet_length({reply.body}) WHERE id = {review}")
         .run(tx)
         .await?;
     Ok(())

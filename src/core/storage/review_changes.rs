@@ -84,7 +84,7 @@ impl Storage {
         after: i64,
     ) -> StorageFuture<'_, Option<ReviewChanges>> {
         run!(self, Snapshot, tx => {
-            let upto = sql!("SELECT review_changes FROM documents WHERE id = $1", document);
+            let upto = sql!("SELECT review_changes FROM documents WHERE id = {document}");
             let Some(upto) = upto.value(tx).await? else { return Ok(None) };
             let mut changes = ReviewChanges { upto, ..ReviewChanges::default() };
             if !changes.is_whole(after) {
@@ -104,9 +104,7 @@ impl Storage {
             }
             let deleted = sql!(
                 "SELECT change, review_id, link_id FROM deleted_reviews \
-                 WHERE document_id = $1 AND change > $2 ORDER BY change",
-                document,
-                after
+                 WHERE document_id = {document} AND change > {after} ORDER BY change"
             );
             for row in deleted.rows(tx).await? {
                 let (id, link) = (row.get("review_id")?, row.get("link_id")?);
@@ -127,10 +125,8 @@ async fn changed_after(
     let rows = sql!(
         "SELECT r.link_id, r.id, r.version, r.last_change \
          FROM share_links l JOIN reviews r ON r.link_id = l.id \
-         WHERE l.document_id = $1 AND l.revoked_at IS NULL AND r.last_change > $2 \
-         ORDER BY r.last_change",
-        document,
-        after
+         WHERE l.document_id = {document} AND l.revoked_at IS NULL AND r.last_change > {after} \
+         ORDER BY r.last_change"
     );
     let mut changed = Vec::new();
     for row in rows.rows(tx).await? {
@@ -145,11 +141,9 @@ async fn changed_after(
 async fn fetch_many(tx: &mut Tx, same: &[Changed]) -> Result<Option<ManyChanged>, TxError> {
     let Some(Changed { link, change, .. }) = same.first() else { return Ok(None) };
     let row = sql!(
-        "SELECT d.id, d.verdict, u.id AS by_id, u.name AS by_name, d.change = $2 AS is_made \
+        "SELECT d.id, d.verdict, u.id AS by_id, u.name AS by_name, d.change = {change} AS is_made \
          FROM decisions d JOIN users u ON u.id = d.decided_by \
-         WHERE d.link_id = $1 AND (d.change = $2 OR d.undo_change = $2)",
-        link,
-        change
+         WHERE d.link_id = {link} AND (d.change = {change} OR d.undo_change = {change})"
     );
     let Some(row) = row.row(tx).await? else { return Ok(None) };
     let made = if row.get("is_made")? {
@@ -169,10 +163,9 @@ pub(crate) async fn next_numbers(
     count: i64,
 ) -> Result<i64, TxError> {
     let number = sql!(
-        "UPDATE documents SET review_changes = review_changes + $2 \
-         WHERE id = (SELECT document_id FROM share_links WHERE id = $1) RETURNING review_changes",
-        link,
-        count
+        "UPDATE documents SET review_changes = review_changes + {count} \
+         WHERE id = (SELECT document_id FROM share_links WHERE id = {link}) \
+         RETURNING review_changes"
     );
     number.one(tx).await?.get(0)
 }
@@ -181,13 +174,10 @@ pub(crate) async fn next_numbers(
 pub(crate) async fn note_change(tx: &mut Tx, seat: Seat, id: ReviewId) -> Result<(), TxError> {
     let change = next_numbers(tx, seat.link, 1).await?;
     sql!(
-        "UPDATE reviews SET last_change = $2, changed_by_number = $2, \
-         changed_by = (SELECT user_id FROM seats WHERE link_id = $3 AND role = $4), \
-         first_change = CASE WHEN first_change = 0 THEN $2 ELSE first_change END WHERE id = $1",
-        id,
-        change,
-        seat.link,
-        seat.role
+        "UPDATE reviews SET last_change = {change}, changed_by_number = {change}, \
+         changed_by = (SELECT user_id FROM seats WHERE link_id = {seat.link} \
+         AND role = {seat.role}), first_change = CASE WHEN first_change = 0 THEN {change} \
+         ELSE first_change END WHERE id = {id}"
     )
     .run(tx)
     .await?;
@@ -203,18 +193,13 @@ pub(crate) async fn note_deletion(
     let change = next_numbers(tx, link, 1).await?;
     sql!(
         "INSERT INTO deleted_reviews (document_id, change, review_id, link_id) \
-         SELECT document_id, $2, $3, id FROM share_links WHERE id = $1",
-        link,
-        change,
-        id
+         SELECT document_id, {change}, {id}, id FROM share_links WHERE id = {link}"
     )
     .run(tx)
     .await?;
     sql!(
-        "DELETE FROM deleted_reviews WHERE change <= $2 \
-         AND document_id = (SELECT document_id FROM share_links WHERE id = $1)",
-        link,
-        change - DELETIONS_MAX
+        "DELETE FROM deleted_reviews WHERE change <= {change - DELETIONS_MAX} \
+         AND document_id = (SELECT document_id FROM share_links WHERE id = {link})"
     )
     .run(tx)
     .await?;

@@ -148,11 +148,11 @@ const PARTS: &str = "SELECT p.review_id, p.anchor_start, p.anchor_end, p.quote, 
 /// The column `kind` of a remark on the whole text.
 pub(crate) const SUMMARY: &str = "summary";
 
-/// The condition that the link `l` of the document `o` is active and the user `$2` is a member. Null: no
+/// The condition that the link `l` of the document `o` is active and the user `reader` is a member. Null: no
 /// condition. A statement that reads has it, because the caller may have proved the membership by a
 /// session whose end this server has not received (G14).
-const READABLE: &str =
-    "($2 IS NULL OR l.revoked_at IS NULL AND (o.owner_id = $2 OR l.reviewer_id = $2))";
+const READABLE: &str = "({reader} IS NULL OR l.revoked_at IS NULL \
+    AND (o.owner_id = {reader} OR l.reviewer_id = {reader}))";
 
 /// A page of a link's reviews, oldest first. Inside a transaction, because it runs three statements.
 /// `None`: the `reader` is no member.
@@ -177,32 +177,18 @@ pub(crate) async fn fetch_page(
     let Some(last) = listed.last().map(|review| review.cursor) else {
         return Ok(Some(ReviewPage::default()));
     };
-    let found = sql!(
-        [
-            REVIEWS,
-            "WHERE r.link_id = $1 AND (r.created_at, r.id) > ($2, $3) \
-             AND (r.created_at, r.id) <= ($4, $5) ORDER BY r.created_at, r.id",
-        ],
-        link,
-        first_at,
-        first_id,
-        last.at,
-        last.id
-    );
+    let found = sql!([
+        REVIEWS,
+        "WHERE r.link_id = {link} AND (r.created_at, r.id) > ({first_at}, {first_id}) \
+         AND (r.created_at, r.id) <= ({last.at}, {last.id}) ORDER BY r.created_at, r.id",
+    ]);
     let found = found.rows(tx).await?;
-    let replies = sql!(
-        [
-            REPLIES,
-            "JOIN reviews r ON r.id = p.review_id WHERE r.link_id = $1 \
-             AND (r.created_at, r.id) > ($2, $3) AND (r.created_at, r.id) <= ($4, $5) \
-             ORDER BY p.review_id, p.version",
-        ],
-        link,
-        first_at,
-        first_id,
-        last.at,
-        last.id
-    );
+    let replies = sql!([
+        REPLIES,
+        "JOIN reviews r ON r.id = p.review_id WHERE r.link_id = {link} \
+         AND (r.created_at, r.id) > ({first_at}, {first_id}) \
+         AND (r.created_at, r.id) <= ({last.at}, {last.id}) ORDER BY p.review_id, p.version",
+    ]);
     let mut by_review: HashMap<ReviewId, Vec<Reply>> = HashMap::new();
     for row in replies.rows(tx).await? {
         by_review.entry(row.get("review_id")?).or_default().push(reply_from(&row)?);
@@ -214,19 +200,12 @@ pub(crate) async fn fetch_page(
         reviews.push(review);
     }
     if has_more_parts(&found)? {
-        let parts = sql!(
-            [
-                PARTS,
-                "JOIN reviews r ON r.id = p.review_id WHERE r.link_id = $1 \
-                 AND (r.created_at, r.id) > ($2, $3) AND (r.created_at, r.id) <= ($4, $5) \
-                 ORDER BY p.review_id, p.part",
-            ],
-            link,
-            first_at,
-            first_id,
-            last.at,
-            last.id
-        );
+        let parts = sql!([
+            PARTS,
+            "JOIN reviews r ON r.id = p.review_id WHERE r.link_id = {link} \
+             AND (r.created_at, r.id) > ({first_at}, {first_id}) \
+             AND (r.created_at, r.id) <= ({last.at}, {last.id}) ORDER BY p.review_id, p.part",
+        ]);
         add_parts(tx, &mut reviews, parts).await?;
     }
     Ok(Some(ReviewPage { reviews, next: more.then_some(last) }))
@@ -246,17 +225,14 @@ async fn list(
         [
             "SELECT r.id, r.created_at, r.bytes FROM share_links l \
              JOIN documents o ON o.id = l.document_id LEFT JOIN ( \
-               SELECT id, created_at, bytes FROM reviews WHERE link_id = $1 \
-               AND (created_at, id) > ($3, $4) ORDER BY created_at, id LIMIT $5 \
-             ) r ON TRUE WHERE l.id = $1 AND ",
+               SELECT id, created_at, bytes FROM reviews WHERE link_id = {link} \
+               AND (created_at, id) > ({first_at}, {first_id}) \
+               ORDER BY created_at, id LIMIT {rows.clamp(1, REVIEW_PAGE_ROWS_MAX) + 1} \
+             ) r ON TRUE WHERE l.id = {link} AND ",
             READABLE,
             " ORDER BY r.created_at, r.id",
         ],
-        link,
-        reader,
-        first_at,
-        first_id,
-        rows.clamp(1, REVIEW_PAGE_ROWS_MAX) + 1
+        reader
     );
     let keys = keys.rows(tx).await?;
     if keys.is_empty() {
@@ -282,20 +258,18 @@ pub(crate) async fn fetch_one(
         [
             REVIEWS,
             "JOIN share_links l ON l.id = r.link_id JOIN documents o ON o.id = l.document_id \
-             WHERE l.id = $1 AND r.id = $3 AND ",
+             WHERE l.id = {link} AND r.id = {id} AND ",
             READABLE,
         ],
-        link,
-        reader,
-        id
+        reader
     );
     let Some(row) = row.row(tx).await? else { return Ok(None) };
     let mut review = review_from(&row)?;
     if has_more_parts(slice::from_ref(&row))? {
-        let parts = sql!([PARTS, "WHERE p.review_id = $1 ORDER BY p.part"], id);
+        let parts = sql!([PARTS, "WHERE p.review_id = {id} ORDER BY p.part"]);
         add_parts(tx, slice::from_mut(&mut review), parts).await?;
     }
-    let replies = sql!([REPLIES, "WHERE p.review_id = $1 ORDER BY p.version"], id);
+    let replies = sql!([REPLIES, "WHERE p.review_id = {id} ORDER BY p.version"]);
     let replies = replies.rows(tx).await?;
     review.replies = replies.iter().map(reply_from).collect::<Result<_, _>>()?;
     Ok(Some(review))
@@ -317,22 +291,18 @@ pub(crate) async fn fetch_among(
     }
     let ids: Vec<_> = ids.iter().map(|id| (id,)).collect();
     let ids = json(&ids)?;
-    let rows = sql!(
-        [REVIEWS, "WHERE r.link_id = $2 AND r.id IN (SELECT w.value ->> 0 FROM {rows:$1})"],
-        ids,
-        link
-    );
+    let rows = sql!([
+        REVIEWS,
+        "WHERE r.link_id = {link} AND r.id IN (SELECT w.value ->> 0 FROM {@rows:{ids}})",
+    ]);
     let rows = rows.rows(tx).await?;
     let mut reviews: Vec<_> = rows.iter().map(review_from).collect::<Result<_, _>>()?;
     if has_more_parts(&rows)? {
-        let parts = sql!(
-            [
-                PARTS,
-                "WHERE p.review_id IN (SELECT w.value ->> 0 FROM {rows:$1}) \
-                 ORDER BY p.review_id, p.part",
-            ],
-            ids
-        );
+        let parts = sql!([
+            PARTS,
+            "WHERE p.review_id IN (SELECT w.value ->> 0 FROM {@rows:{ids}}) \
+             ORDER BY p.review_id, p.part",
+        ]);
         add_parts(tx, &mut reviews, parts).await?;
     }
     Ok(reviews)

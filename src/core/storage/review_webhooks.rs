@@ -48,11 +48,9 @@ pub(crate) async fn take_back(tx: &mut Tx, _: Locked, review: ReviewId) -> Resul
     }
     // The time selects the few rows of a batch, by an index.
     let removed = sql!(
-        "DELETE FROM webhooks WHERE state = 'pending' AND attempts = 0 AND type = $2 \
-         AND created_at = (SELECT created_at FROM reviews WHERE id = $1) \
-         AND data LIKE '%' || $1 || '%' RETURNING lane",
-        review,
-        event
+        "DELETE FROM webhooks WHERE state = 'pending' AND attempts = 0 AND type = {event} \
+         AND created_at = (SELECT created_at FROM reviews WHERE id = {review}) \
+         AND data LIKE '%' || {review} || '%' RETURNING lane"
     );
     for lane in removed.values::<String>(tx).await? {
         tx.has_webhook = true;

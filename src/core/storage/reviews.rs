@@ -206,7 +206,7 @@ impl Storage {
             let locked = admit(tx, link, guard).await?;
             lock_for_update(tx, link, id, expected_version).await?;
             take_back(tx, locked, id).await?;
-            sql!("DELETE FROM reviews WHERE id = $1", id).run(tx).await?;
+            sql!("DELETE FROM reviews WHERE id = {id}").run(tx).await?;
             note_deletion(tx, link, id).await
         })
     }
@@ -224,24 +224,15 @@ impl Storage {
         run!(self, Write, tx => {
             let moved = if part == 0 {
                 sql!(
-                    "UPDATE reviews SET current_start = $2, current_end = $3 \
-                     WHERE id = $1 AND current_start = $4 AND current_end = $5",
-                    review,
-                    current.start,
-                    current.end,
-                    read.start,
-                    read.end
+                    "UPDATE reviews SET current_start = {current.start}, \
+                     current_end = {current.end} WHERE id = {review} \
+                     AND current_start = {read.start} AND current_end = {read.end}"
                 )
             } else {
                 sql!(
-                    "UPDATE review_parts SET current_start = $3, current_end = $4 \
-                     WHERE review_id = $1 AND part = $2 AND current_start = $5 AND current_end = $6",
-                    review,
-                    part,
-                    current.start,
-                    current.end,
-                    read.start,
-                    read.end
+                    "UPDATE review_parts SET current_start = {current.start}, \
+                     current_end = {current.end} WHERE review_id = {review} AND part = {part} \
+                     AND current_start = {read.start} AND current_end = {read.end}"
                 )
             };
             moved.run(tx).await.map(drop)
@@ -263,12 +254,12 @@ pub(crate) struct Counts {
 pub(crate) async fn count(tx: &mut Tx, link: ShareLinkId) -> Result<Counts, TxError> {
     let counts = sql!(
         "SELECT * FROM (SELECT count(*) AS reviews, \
-           CAST(COALESCE(SUM(bytes), 0) AS bigint) AS bytes FROM reviews WHERE link_id = $1) AS every \
+           CAST(COALESCE(SUM(bytes), 0) AS bigint) AS bytes FROM reviews \
+           WHERE link_id = {link}) AS every \
          CROSS JOIN (SELECT count(*) AS open, \
            CAST(COALESCE(SUM(more_parts), 0) AS bigint) AS more_parts, \
            count(*) - count(suggestion) AS comments \
-           FROM reviews WHERE link_id = $1 AND status = 'open') AS open_ones",
-        link
+           FROM reviews WHERE link_id = {link} AND status = 'open') AS open_ones"
     );
     let counts = counts.one(tx).await?;
     let open_comments: i64 = counts.get("comments")?;
@@ -296,9 +287,7 @@ async fn admit_one_more(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
         // Compared as an expression, so that SQLite reads the index of remarks.
         let summaries = sql!(
             "SELECT count(*) FROM reviews \
-             WHERE link_id = $1 AND kind = 'summary' AND author_id || '' = $2",
-            new.link,
-            new.author.id
+             WHERE link_id = {new.link} AND kind = 'summary' AND author_id || '' = {new.author.id}"
         );
         if summaries.one(tx).await?.get::<i64>(0)? >= SUMMARIES_PER_AUTHOR_MAX {
             return Err(TxError::Refused(Guarded::Full));
@@ -319,28 +308,13 @@ pub(crate) async fn insert(
         "INSERT INTO reviews (id, link_id, author_id, anchor_start, anchor_end, quote, \
          prefix, suffix, current_start, current_end, body, suggestion, status, version, \
          created_at, updated_at, bytes, kind, origin) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
-         (SELECT 1 + CASE WHEN $18 < d.review_changes THEN d.review_changes - $18 ELSE 0 END \
-         FROM documents d JOIN share_links l ON l.document_id = d.id WHERE l.id = $2), \
-         $14, $14, $15, $16, $17)",
-        new.id,
-        new.link,
-        new.author.id,
-        new.origin.range.start,
-        new.origin.range.end,
-        new.origin.quote,
-        new.origin.prefix,
-        new.origin.suffix,
-        new.current.start,
-        new.current.end,
-        new.body,
-        new.suggestion,
-        ReviewStatus::Open,
-        new.now,
-        new.bytes(),
-        new.is_summary.then_some(SUMMARY),
-        source,
-        DELETIONS_MAX
+         VALUES ({new.id}, {new.link}, {new.author.id}, {new.origin.range.start}, \
+         {new.origin.range.end}, {new.origin.quote}, {new.origin.prefix}, {new.origin.suffix}, \
+         {new.current.start}, {new.current.end}, {new.body}, {new.suggestion}, \
+         {ReviewStatus::Open}, (SELECT 1 + CASE WHEN {DELETIONS_MAX} < d.review_changes \
+         THEN d.review_changes - {DELETIONS_MAX} ELSE 0 END \
+         FROM documents d JOIN share_links l ON l.document_id = d.id WHERE l.id = {new.link}), \
+         {new.now}, {new.now}, {new.bytes()}, {new.is_summary.then_some(SUMMARY)}, {source})"
     )
     .run(tx)
     .await?;
@@ -367,7 +341,7 @@ pub(crate) async fn lock_for_update(
     expected: Option<i64>,
 ) -> Result<ReviewRow, TxError> {
     let row =
-        sql!("SELECT version, status, bytes FROM reviews WHERE id = $1 AND link_id = $2", id, link);
+        sql!("SELECT version, status, bytes FROM reviews WHERE id = {id} AND link_id = {link}");
     let row = row.row(tx).await?.ok_or(TxError::Refused(Guarded::NotFound))?;
     let version = row.get("version")?;
     if expected.is_some_and(|expected| expected != version) {
@@ -385,21 +359,18 @@ pub(crate) async fn update(
 ) -> Result<(), TxError> {
     let suggestion = change.suggestion.as_ref();
     sql!(
-        "UPDATE reviews SET body = COALESCE($2, body), \
-         suggestion = CASE WHEN $3 THEN $4 ELSE suggestion END, \
-         bytes = bytes + COALESCE(octet_length($2) - octet_length(body), 0) + CASE WHEN $3 \
-         THEN COALESCE(octet_length($4), 0) - COALESCE(octet_length(suggestion), 0) ELSE 0 END, \
-         status = COALESCE($5, status), version = version + 1, updated_at = $6, \
-         outcome = CASE WHEN $5 IS NULL THEN outcome END, \
-         decision_id = CASE WHEN $5 IS NULL THEN decision_id END, \
-         decided_by = CASE WHEN $5 IS NULL THEN decided_by END, \
-         decided_at = CASE WHEN $5 IS NULL THEN decided_at END WHERE id = $1",
-        id,
-        change.body,
-        suggestion.is_some(),
-        suggestion.and_then(Option::as_ref),
-        change.status,
-        now
+        "UPDATE reviews SET body = COALESCE({change.body}, body), \
+         suggestion = CASE WHEN {is_suggested} THEN {suggestion} ELSE suggestion END, \
+         bytes = bytes + COALESCE(octet_length({change.body}) - octet_length(body), 0) \
+         + CASE WHEN {is_suggested} THEN COALESCE(octet_length({suggestion}), 0) \
+         - COALESCE(octet_length(suggestion), 0) ELSE 0 END, \
+         status = COALESCE({change.status}, status), version = version + 1, updated_at = {now}, \
+         outcome = CASE WHEN {change.status} IS NULL THEN outcome END, \
+         decision_id = CASE WHEN {change.status} IS NULL THEN decision_id END, \
+         decided_by = CASE WHEN {change.status} IS NULL THEN decided_by END, \
+         decided_at = CASE WHEN {change.status} IS NULL THEN decided_at END WHERE id = {id}",
+        is_suggested = suggestion.is_some(),
+        suggestion = suggestion.and_then(Option::as_ref)
     )
     .run(tx)
     .await?;
@@ -415,10 +386,8 @@ pub(crate) async fn weigh(
 ) -> Result<(), TxError> {
     let sizes = sql!(
         "SELECT r.bytes, \
-         (SELECT CAST(SUM(bytes) AS bigint) FROM reviews WHERE link_id = $2) AS of_all \
-         FROM reviews r WHERE r.id = $1",
-        id,
-        link
+         (SELECT CAST(SUM(bytes) AS bigint) FROM reviews WHERE link_id = {link}) AS of_all \
+         FROM reviews r WHERE r.id = {id}"
     );
     let sizes = sizes.one(tx).await?;
     if is_too_large(before, sizes.get("bytes")?, sizes.get("of_all")?) {

@@ -76,21 +76,19 @@ pub async fn revoke_user(
     let (subject, until) = (TokenSubject::user(user), now + TOKEN_AGE_MAX);
     let revocation = Revocation { subject, before: now, until };
     put(tx, &revocation).await?;
-    sql!("DELETE FROM transfer_codes WHERE user_id = $1", user).run(tx).await?;
-    sql!("DELETE FROM push_subscriptions WHERE user_id = $1", user).run(tx).await?;
+    sql!("DELETE FROM transfer_codes WHERE user_id = {user}").run(tx).await?;
+    sql!("DELETE FROM push_subscriptions WHERE user_id = {user}").run(tx).await?;
     Ok(revocation)
 }
 
 async fn put(tx: &mut Tx, revocation: &Revocation) -> Result<(), TxError> {
     let Revocation { subject, before, until } = revocation;
     sql!(
-        "INSERT INTO revocations AS r (subject, before, made_at, until) VALUES ($1, $2, {now}, $3) \
+        "INSERT INTO revocations AS r (subject, before, made_at, until) \
+         VALUES ({subject.0}, {before}, {@now}, {until}) \
          ON CONFLICT (subject) DO UPDATE SET made_at = excluded.made_at, \
            before = CASE WHEN r.before < excluded.before THEN excluded.before ELSE r.before END, \
-           until = CASE WHEN r.until < excluded.until THEN excluded.until ELSE r.until END",
-        subject.0,
-        before,
-        until
+           until = CASE WHEN r.until < excluded.until THEN excluded.until ELSE r.until END"
     )
     .run(tx)
     .await
@@ -125,10 +123,9 @@ impl Storage {
         run!(self, Read, tx => {
             // All rows count if the clock of the database was set back.
             let rows = sql!(
-                "SELECT subject, before, until, {now} AS now FROM revocations \
-                 WHERE made_at >= CASE WHEN $1 <= {now} THEN $1 ELSE $2 END",
-                since,
-                DateTime::<Utc>::UNIX_EPOCH
+                "SELECT subject, before, until, {@now} AS now FROM revocations \
+                 WHERE made_at >= CASE WHEN {since} <= {@now} THEN {since} \
+                 ELSE {DateTime::<Utc>::UNIX_EPOCH} END"
             );
             let rows = rows.rows(tx).await?;
             let read_to = rows.last().map(|row| row.get("now")).transpose()?.or(read_to);
@@ -145,11 +142,8 @@ impl Storage {
     ) -> StorageFuture<'a, bool> {
         run!(self, Read, tx => {
             let found = sql!(
-                "SELECT 1 FROM revocations WHERE subject IN ($1, $2, $3) AND before >= $4 LIMIT 1",
-                user,
-                token.0,
-                TokenSubject::ALL,
-                issued_at
+                "SELECT 1 FROM revocations WHERE subject IN ({user}, {token.0}, \
+                 {TokenSubject::ALL}) AND before >= {issued_at} LIMIT 1"
             );
             Ok(found.row(tx).await?.is_some())
         })
@@ -161,9 +155,7 @@ impl Storage {
         run!(self, Write, tx => {
             let ended = sql!(
                 "SELECT subject, before, until FROM revocations \
-                 WHERE until <= $1 AND subject <> '*' ORDER BY until LIMIT $2",
-                now,
-                PURGED_AT_ONCE
+                 WHERE until <= {now} AND subject <> '*' ORDER BY until LIMIT {PURGED_AT_ONCE}"
             );
             let ended: Vec<_> =
                 ended.rows(tx).await?.iter().map(row_from).collect::<Result<_, _>>()?;
@@ -172,7 +164,7 @@ impl Storage {
                 put(tx, &Revocation { subject: TokenSubject::all(), before, until: now }).await?;
             }
             for Revocation { subject, .. } in &ended {
-                sql!("DELETE FROM revocations WHERE subject = $1", subject.0).run(tx).await?;
+                sql!("DELETE FROM revocations WHERE subject = {subject.0}").run(tx).await?;
             }
             Ok(u64::try_from(ended.len()).unwrap_or(u64::MAX))
         })

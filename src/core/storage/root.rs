@@ -35,9 +35,12 @@ impl Storage {
     /// Stores the mark, if the database has none, and compares them.
     pub fn compare_root(&self, mark: RootMark) -> StorageFuture<'_, RootFound> {
         run!(self, Write, tx => {
-            sql!("INSERT INTO installation_root (id, mark) VALUES (1, $1) ON CONFLICT (id) DO NOTHING", mark)
-                .run(tx)
-                .await?;
+            sql!(
+                "INSERT INTO installation_root (id, mark) VALUES (1, {mark}) \
+                 ON CONFLICT (id) DO NOTHING"
+            )
+            .run(tx)
+            .await?;
             let found: RootMark = sql!("SELECT mark FROM installation_root").one(tx).await?.get(0)?;
             Ok(if found == mark { RootFound::Same } else { RootFound::Other })
         })
@@ -45,7 +48,8 @@ impl Storage {
 
     pub fn rooted_links(&self) -> StorageFuture<'_, RootedLinks> {
         run!(self, Snapshot, tx => {
-            let rows = sql!("SELECT id, invite_id FROM share_links WHERE revoked_at IS NULL ORDER BY id");
+            let rows =
+                sql!("SELECT id, invite_id FROM share_links WHERE revoked_at IS NULL ORDER BY id");
             let rows = rows.rows(tx).await?;
             let link = |row: &Row| Ok::<_, TxError>((row.get("id")?, row.get("invite_id")?));
             let share_links = rows.iter().map(link).collect::<Result<_, _>>()?;
@@ -61,18 +65,17 @@ impl Storage {
         hashes: &'a RootedHashes,
     ) -> StorageFuture<'a, ()> {
         run!(self, Write, tx => {
-            sql!("UPDATE installation_root SET mark = $1", mark).run(tx).await?;
+            sql!("UPDATE installation_root SET mark = {mark}").run(tx).await?;
             sql!(
-                "UPDATE share_links SET invite_hash = {hex:w.value ->> 1} FROM {rows:$1} \
-                 WHERE share_links.id = w.value ->> 0",
-                json(&hashes.share_links)?
+                "UPDATE share_links SET invite_hash = {@hex:w.value ->> 1} \
+                 FROM {@rows:{json(&hashes.share_links)?}} WHERE share_links.id = w.value ->> 0"
             )
             .run(tx)
             .await?;
             sql!(
-                "UPDATE personal_links SET link_hash = {hex:w.value ->> 1} FROM {rows:$1} \
-                 WHERE personal_links.link_id = w.value ->> 0",
-                json(&hashes.personal_links)?
+                "UPDATE personal_links SET link_hash = {@hex:w.value ->> 1} \
+                 FROM {@rows:{json(&hashes.personal_links)?}} \
+                 WHERE personal_links.link_id = w.value ->> 0"
             )
             .run(tx)
             .await

@@ -78,16 +78,13 @@ impl Storage {
                 Box::pin(self.seats.lookups.run(seat, |seats| self.seat_lookups(seats)))
             }
             Engine::Postgres(_) => run!(self, Read, tx => {
-                let lookup = sql!(
-                    [
-                        "SELECT ", LINK_COLUMNS, ", s.fence, \
-                         CASE $2 WHEN 'writer' THEN w.updated_at ELSE r.updated_at END AS named_at \
-                         FROM share_links l ", LINK_JOINS,
-                        " LEFT JOIN seats s ON s.link_id = l.id AND s.role = $2 WHERE l.id = $1",
-                    ],
-                    seat.link,
-                    seat.role
-                );
+                let lookup = sql!([
+                    "SELECT ", LINK_COLUMNS, ", s.fence, CASE {seat.role} \
+                     WHEN 'writer' THEN w.updated_at ELSE r.updated_at END AS named_at \
+                     FROM share_links l ", LINK_JOINS,
+                    " LEFT JOIN seats s ON s.link_id = l.id AND s.role = {seat.role} \
+                     WHERE l.id = {seat.link}",
+                ]);
                 lookup.row(tx).await?.as_ref().map(lookup_of).transpose()
             }),
         }
@@ -98,16 +95,15 @@ impl Storage {
             let wanted: Vec<_> = (0_u32..).zip(&seats).map(|(at, it)| (it.link, it.role.as_str(), at)).collect();
             // The seats come first: otherwise SQLite reads every link. They are one JSON text, so any number of
             // them is the same statement.
-            let rows = sql!(
-                [
-                    "SELECT ", LINK_COLUMNS, ", s.fence, CAST(wanted.value ->> 2 AS bigint) AS at, \
-                     CASE wanted.value ->> 1 WHEN 'writer' THEN w.updated_at ELSE r.updated_at END AS named_at \
-                     FROM (SELECT w.value FROM {rows:$1}) wanted CROSS JOIN share_links l ", LINK_JOINS,
-                    " LEFT JOIN seats s ON s.link_id = l.id AND s.role = wanted.value ->> 1 \
-                     WHERE l.id = wanted.value ->> 0",
-                ],
-                json(&wanted)?
-            );
+            let rows = sql!([
+                "SELECT ", LINK_COLUMNS, ", s.fence, CAST(wanted.value ->> 2 AS bigint) AS at, \
+                 CASE wanted.value ->> 1 WHEN 'writer' THEN w.updated_at ELSE r.updated_at END AS named_at \
+                 FROM (SELECT w.value FROM {@rows:{json(&wanted)?}}) wanted \
+                 CROSS JOIN share_links l ",
+                LINK_JOINS,
+                " LEFT JOIN seats s ON s.link_id = l.id AND s.role = wanted.value ->> 1 \
+                 WHERE l.id = wanted.value ->> 0",
+            ]);
             let mut lookups = vec![None; seats.len()];
             for row in rows.rows(tx).await? {
                 if let Some(seat) = lookups.get_mut(row.get::<usize>("at")?) {
@@ -176,9 +172,9 @@ impl Storage {
             let found = sql!(
                 "SELECT CAST(w.value ->> 3 AS bigint) AS at, l.id IS NULL AS is_revoked, s.fence, \
                  w.value ->> 1 = 'reviewer' AND l.reviewer_id IS DISTINCT FROM w.value ->> 2 AS is_removed \
-                 FROM {rows:$1} LEFT JOIN share_links l ON l.id = w.value ->> 0 AND l.revoked_at IS NULL \
-                 LEFT JOIN seats s ON s.link_id = l.id AND s.role = w.value ->> 1",
-                json(&wanted)?
+                 FROM {@rows:{json(&wanted)?}} \
+                 LEFT JOIN share_links l ON l.id = w.value ->> 0 AND l.revoked_at IS NULL \
+                 LEFT JOIN seats s ON s.link_id = l.id AND s.role = w.value ->> 1"
             );
             let mut rights = vec![None; seats.len()];
             for row in found.rows(tx).await? {
@@ -221,14 +217,13 @@ fn right_of(row: &Row) -> Result<SeatRight, TxError> {
 async fn refusal(tx: &mut Tx, grant: &Grant) -> Result<Ratified, TxError> {
     let Grant { seat, ref user, .. } = *grant;
     let link =
-        sql!("SELECT reviewer_id FROM share_links WHERE id = $1 AND revoked_at IS NULL", seat.link);
+        sql!("SELECT reviewer_id FROM share_links WHERE id = {seat.link} AND revoked_at IS NULL");
     let Some(link) = link.row(tx).await? else { return Ok(Ratified::Gone) };
     let reviewer: Option<String> = link.get("reviewer_id")?;
     if seat.role == Role::Reviewer && reviewer.as_deref() != Some(user.as_str()) {
         return Ok(Ratified::NotTheReviewer);
     }
-    let last =
-        sql!("SELECT fence FROM seats WHERE link_id = $1 AND role = $2", seat.link, seat.role);
+    let last = sql!("SELECT fence FROM seats WHERE link_id = {seat.link} AND role = {seat.role}");
     Ok(Ratified::Refused { last: last.value(tx).await?.unwrap_or(Fence::ZERO) })
 }
 

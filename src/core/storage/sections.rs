@@ -32,8 +32,7 @@ impl Storage {
             let version = sql!(
                 "SELECT COALESCE(s.version, 0) AS version FROM documents d \
                  LEFT JOIN document_sections s ON s.document_id = d.id \
-                 WHERE d.id = $1 AND d.deleted_at IS NULL",
-                id
+                 WHERE d.id = {id} AND d.deleted_at IS NULL"
             );
             let Some(current) = version.value::<i64>(tx).await? else {
                 return Err(TxError::Refused(Guarded::NotFound));
@@ -42,9 +41,8 @@ impl Storage {
                 return Err(TxError::Refused(Guarded::VersionMismatch { current }));
             }
             let change = sql!(
-                "UPDATE documents SET review_changes = review_changes + 1 WHERE id = $1 \
-                 RETURNING review_changes",
-                id
+                "UPDATE documents SET review_changes = review_changes + 1 WHERE id = {id} \
+                 RETURNING review_changes"
             );
             let change = change.one(tx).await?.get(0)?;
             put_sections(tx, id, sections, change).await?;
@@ -60,12 +58,9 @@ pub(crate) async fn put_sections(
     version: i64,
 ) -> Result<(), TxError> {
     let put = sql!(
-        "INSERT INTO document_sections (document_id, version, sections) VALUES ($1, $2, $3) \
-         ON CONFLICT (document_id) DO UPDATE \
-         SET version = excluded.version, sections = excluded.sections",
-        id,
-        version,
-        json(sections)?
+        "INSERT INTO document_sections (document_id, version, sections) \
+         VALUES ({id}, {version}, {json(sections)?}) ON CONFLICT (document_id) DO UPDATE \
+         SET version = excluded.version, sections = excluded.sections"
     );
     put.run(tx).await.map(drop)
 }
@@ -77,9 +72,8 @@ pub(crate) async fn sections_after(
     after: i64,
 ) -> Result<Option<(i64, Vec<StoredSection>)>, TxError> {
     let row = sql!(
-        "SELECT version, sections FROM document_sections WHERE document_id = $1 AND version > $2",
-        id,
-        after
+        "SELECT version, sections FROM document_sections WHERE document_id = {id} \
+         AND version > {after}"
     );
     let Some(row) = row.row(tx).await? else { return Ok(None) };
     let sections: String = row.get("sections")?;

@@ -1,8 +1,8 @@
 //! Statements: a text, arguments and columns that both engines have.
 //!
-//! [`sql!`] makes a statement of its text and arguments. A text that differs between the engines has
-//! marks, which [`Sql::text`] replaces, or is a pair. Arguments and columns are types of the domain: an
-//! id, a state, a time, a text. This file alone knows how an engine stores them.
+//! [`sql!`] makes a statement of its text, which names its arguments. A text that differs between the engines has
+//! marks, which [`Sql::text`] replaces, or is a pair. Arguments and columns are types of the domain: an id, a
+//! state, a time, a text. This file alone knows how an engine stores them.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -33,123 +33,93 @@ use crate::domain::version_policy::VersionKind;
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::decode::{self, corrupt};
 use crate::storage::error::StorageError;
-use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use crate::storage::postgres::encoding::{self, PgMoment};
 use crate::storage::sqlite::encoding::SqliteMoment;
 use crate::storage::tx::{Conn, Tx};
 use crate::storage::tx_error::TxError;
 
-/// The text of a statement, in parts, and its form for each engine.
+pub use crate::sql::sql;
+
+/// The names of a statement's arguments, its text, in parts, and its form for each engine.
 #[derive(Debug)]
 pub struct Sql {
+    names: &'static [&'static str],
     sqlite: (&'static [&'static str], OnceLock<String>),
     postgres: (&'static [&'static str], OnceLock<String>),
 }
 
-/// The marks with their forms: SQLite, then PostgreSQL. `$` is the argument of the mark.
-const MARKS: [(&str, &str, &str); 11] = [
-    // The documents with the updates of SQLite's journal.
-    ("documents", "documents_now", "documents"),
-    // The texts of a JSON array, each as `w.value`.
-    ("list", "json_each($) AS w", "json_array_elements_text(CAST($ AS json)) AS w (value)"),
-    // The elements of a JSON array, each as `w.value`.
-    ("rows", "json_each($) AS w", "json_array_elements(CAST($ AS json)) AS w (value)"),
-    // The bytes of a hexadecimal text.
-    ("hex", "unhex($)", "decode($, 'hex')"),
-    // The time of the database, which all servers share.
-    ("now", "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)", "statement_timestamp()"),
-    // A time some milliseconds after that of the database.
-    (
-        "after",
-        "(CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER) + $)",
-        "(statement_timestamp() + $ * interval '1 millisecond')",
-    ),
-    // The number of the next webhook: under the lock of the file, or of its document.
-    (
-        "webhook number",
-        "(SELECT COALESCE(MAX(seq), 0) + 1 FROM webhooks)",
-        "nextval('webhook_numbers')",
-    ),
-    // The end of a selection that locks the rows of a table: of SQLite the transaction has the lock of the file.
-    ("lock", "", " FOR NO KEY UPDATE OF $"),
-    // The end of a selection of a row that the transaction refers to.
-    ("key share", "", " FOR KEY SHARE"),
-    // The end of a selection of a row that the transaction deletes.
-    ("for update", "", " FOR UPDATE"),
-    // The end of a selection whose rows the transaction claims: another one claims the next ones.
-    ("skip locked", "", " FOR UPDATE SKIP LOCKED"),
-];
-
 impl Sql {
-    pub const fn of(parts: &'static [&'static str]) -> Self {
-        Self::pair(parts, parts)
+    pub const fn of(names: &'static [&'static str], parts: &'static [&'static str]) -> Self {
+        Self::pair(names, parts, parts)
     }
 
-    pub(crate) const fn pair(
+    pub const fn pair(
+        names: &'static [&'static str],
         sqlite: &'static [&'static str],
         postgres: &'static [&'static str],
     ) -> Self {
-        Self { sqlite: (sqlite, OnceLock::new()), postgres: (postgres, OnceLock::new()) }
+        Self { names, sqlite: (sqlite, OnceLock::new()), postgres: (postgres, OnceLock::new()) }
     }
 
     pub(crate) fn text(&self, is_postgres: bool) -> &str {
         let (parts, text) = if is_postgres { &self.postgres } else { &self.sqlite };
-        text.get_or_init(|| render(&parts.concat(), is_postgres))
+        text.get_or_init(|| render(&parts.concat(), self.names, is_postgres))
     }
 }
 
-/// Replaces the marks of a text. Braces around another word stay: they are JSON.
-pub(crate) fn render(text: &str, is_postgres: bool) -> String {
-    let mut rendered = String::with_capacity(text.len() + 64);
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('{') {
-        rendered.push_str(before);
-        let mark = after.split_once('}').and_then(|(mark, after)| {
-            let (name, argument) = mark.split_once(':').unwrap_or((mark, ""));
-            let (_, sqlite, postgres) = MARKS.iter().find(|(it, ..)| *it == name)?;
-            let form = if is_postgres { postgres } else { sqlite };
-            Some((form.replace('$', argument), after))
-        });
-        match mark {
-            Some((form, after)) => {
-                rendered.push_str(&form);
-                rest = after;
-            }
-            None => {
-                rendered.push('{');
-                rest = after;
-            }
+/// The forms of a mark: SQLite, then PostgreSQL. `$` is the text behind its colon. `None`: there is no such mark.
+#[must_use]
+pub const fn forms(mark: &[u8]) -> Option<(&'static str, &'static str)> {
+    Some(match mark {
+        // The documents with the updates of SQLite's journal.
+        b"documents" => ("documents_now", "documents"),
+        // The texts of a JSON array, each as `w.value`.
+        b"list" => ("json_each($) AS w", "json_array_elements_text(CAST($ AS json)) AS w (value)"),
+        // The elements of a JSON array, each as `w.value`.
+        b"rows" => ("json_each($) AS w", "json_array_elements(CAST($ AS json)) AS w (value)"),
+        // The bytes of a hexadecimal text.
+        b"hex" => ("unhex($)", "decode($, 'hex')"),
+        // The time of the database, which all servers share.
+        b"now" => ("CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)", "statement_timestamp()"),
+        // A time some milliseconds after that of the database.
+        b"after" => (
+            "(CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER) + $)",
+            "(statement_timestamp() + $ * interval '1 millisecond')",
+        ),
+        // The number of the next webhook: under the lock of the file, or of its document.
+        b"webhook number" => {
+            ("(SELECT COALESCE(MAX(seq), 0) + 1 FROM webhooks)", "nextval('webhook_numbers')")
         }
-    }
-    rendered + rest
+        // The end of a selection that locks the rows of a table: of SQLite the transaction has the lock of the file.
+        b"lock" => ("", " FOR NO KEY UPDATE OF $"),
+        // The end of a selection of a row that the transaction refers to.
+        b"key share" => ("", " FOR KEY SHARE"),
+        // The end of a selection of a row that the transaction deletes.
+        b"for update" => ("", " FOR UPDATE"),
+        // The end of a selection whose rows the transaction claims: another one claims the next ones.
+        b"skip locked" => ("", " FOR UPDATE SKIP LOCKED"),
+        _ => return None,
+    })
 }
 
-/// Makes a statement: a text, parts of a text in brackets, or a pair of these, and the arguments `$1`,
-/// `$2` and so on.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __sql {
-    (sqlite: [$($sqlite:expr),+ $(,)?], postgres: [$($postgres:expr),+ $(,)?] $(, $value:expr)* $(,)?) => {
-        $crate::storage::statement::sql!(@
-            $crate::storage::statement::Sql::pair(&[$($sqlite),+], &[$($postgres),+]) $(, $value)*)
+/// Replaces the names of a text by their numbers, and its marks by their forms. An unknown one stays: the engine
+/// refuses the statement.
+pub(crate) fn render(text: &str, names: &[&str], is_postgres: bool) -> String {
+    let number = |text: String, (number, name): (usize, &&str)| {
+        text.replace(&format!("{{{name}}}"), &format!("${number}"))
     };
-    ([$($part:expr),+ $(,)?] $(, $value:expr)* $(,)?) => {
-        $crate::storage::statement::sql!(@
-            $crate::storage::statement::Sql::of(&[$($part),+]) $(, $value)*)
-    };
-    (@ $sql:expr $(, $value:expr)*) => {{
-        static SQL: $crate::storage::statement::Sql = $sql;
-        $crate::storage::statement::Statement::new(
-            &SQL,
-            vec![$($crate::storage::statement::Store::store(&$value)),*],
-        )
-    }};
-    ($text:expr $(, $value:expr)* $(,)?) => {
-        $crate::storage::statement::sql!(@
-            $crate::storage::statement::Sql::of(&[$text]) $(, $value)*)
-    };
+    let numbered = (1..).zip(names).fold(text.to_owned(), number);
+    let (mut rendered, mut rest) = (String::new(), numbered.as_str());
+    while let Some((before, after)) = rest.split_once("{@") {
+        let (mark, after) = after.split_once('}').unwrap_or((after, ""));
+        let (mark, argument) = mark.split_once(':').unwrap_or((mark, ""));
+        let (sqlite, postgres) = forms(mark.as_bytes()).unwrap_or(("{", "{"));
+        let form = if is_postgres { postgres } else { sqlite };
+        rendered = rendered + before + &form.replace('$', argument);
+        rest = after;
+    }
+    (rendered + rest).replace("{{", "{").replace("}}", "}")
 }
-pub use __sql as sql;
 
 /// A value of a statement or of a row.
 #[derive(Clone, Debug)]
@@ -286,15 +256,6 @@ impl Statement {
         Self { sql, values }
     }
 
-    /// Adds the three arguments of a page: its limit, and the time and id before which it begins.
-    pub fn page<Id: Store>(mut self, page: &Page<Id>) -> Self {
-        let before = page.before.as_ref();
-        self.values.push(page.limit.min(PAGE_ROWS_MAX).store());
-        self.values.push(before.map(|before| before.at).store());
-        self.values.push(before.map(|before| &before.id).store());
-        self
-    }
-
     pub async fn rows(self, tx: &mut Tx) -> Result<Vec<Row>, TxError> {
         Ok(match tx.conn() {
             Conn::Sqlite(conn) => {
@@ -402,7 +363,7 @@ impl Row {
     }
 }
 
-/// A value as JSON, for the marks `list` and `rows`.
+/// A value as JSON, for the marks `@list` and `@rows`.
 pub fn json(value: &(impl serde::Serialize + ?Sized)) -> Result<String, StorageError> {
     serde_json::to_string(value).map_err(corrupt)
 }
@@ -412,16 +373,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_has_a_form_for_each_engine_and_other_braces_stay() {
-        let text = "SELECT '{}', {hex:w.value ->> 4} FROM {rows:$1}{skip locked}";
+    fn a_name_is_a_number_and_a_mark_has_a_form_for_each_engine() {
+        let text = "SELECT '{{}}', {a.b}, {@hex:w.value ->> 4} FROM {@rows:{c}} \
+                    WHERE {a.b}{@skip locked}";
+        let names = ["a.b", "c"];
         assert_eq!(
-            render(text, false),
-            "SELECT '{}', unhex(w.value ->> 4) FROM json_each($1) AS w"
+            render(text, &names, false),
+            "SELECT '{}', $1, unhex(w.value ->> 4) FROM json_each($2) AS w WHERE $1"
         );
         assert_eq!(
-            render(text, true),
-            "SELECT '{}', decode(w.value ->> 4, 'hex') FROM \
-             json_array_elements(CAST($1 AS json)) AS w (value) FOR UPDATE SKIP LOCKED"
+            render(text, &names, true),
+            "SELECT '{}', $1, decode(w.value ->> 4, 'hex') FROM \
+             json_array_elements(CAST($2 AS json)) AS w (value) WHERE $1 FOR UPDATE SKIP LOCKED"
         );
     }
 }

@@ -182,14 +182,12 @@ impl Storage {
             // The author is compared as an expression: by the index of authors SQLite reads the closed ones, too.
             let rows = sql!(
                 "SELECT id, current_start, current_end, quote = '' AS is_gap FROM reviews \
-                 WHERE link_id = $1 AND author_id || '' = $2 AND status = 'open' \
+                 WHERE link_id = {link} AND author_id || '' = {author} AND status = 'open' \
                  AND suggestion IS NOT NULL \
                  UNION ALL SELECT p.review_id, p.current_start, p.current_end, p.quote = '' \
                  FROM review_parts p JOIN reviews r ON r.id = p.review_id \
-                 WHERE r.link_id = $1 AND r.author_id || '' = $2 AND r.status = 'open' \
-                 AND r.more_parts > 0",
-                link,
-                author
+                 WHERE r.link_id = {link} AND r.author_id || '' = {author} AND r.status = 'open' \
+                 AND r.more_parts > 0"
             );
             let mut positions = Vec::new();
             for row in rows.rows(tx).await? {
@@ -206,9 +204,8 @@ async fn last_open_change(tx: &mut Tx, link: ShareLinkId, author: &UserId) -> Re
     // As above: by the index of open reviews.
     let last = sql!(
         "SELECT COALESCE(MAX(last_change), 0) FROM reviews \
-         WHERE link_id = $1 AND author_id || '' = $2 AND status = 'open' AND suggestion IS NOT NULL",
-        link,
-        author
+         WHERE link_id = {link} AND author_id || '' = {author} AND status = 'open' \
+         AND suggestion IS NOT NULL"
     );
     last.one(tx).await?.get(0)
 }
@@ -248,10 +245,9 @@ impl Batch<'_> {
             return Ok(Found::Here(Box::new(found)));
         }
         let used = sql!(
-            "SELECT (SELECT count(*) FROM reviews WHERE id = $1) AS elsewhere, \
-             (SELECT count(*) FROM deleted_reviews WHERE review_id = $1 AND link_id = $2) AS spent",
-            id,
-            self.link
+            "SELECT (SELECT count(*) FROM reviews WHERE id = {id}) AS elsewhere, \
+             (SELECT count(*) FROM deleted_reviews WHERE review_id = {id} \
+             AND link_id = {self.link}) AS spent"
         );
         let used = used.one(tx).await?;
         Ok(match (used.get("elsewhere")?, used.get("spent")?) {
@@ -318,7 +314,7 @@ impl Batch<'_> {
         update(tx, stored.id, &change, self.now).await?;
         set_first_part(tx, stored.id, first, bytes).await?;
         if stored.more != more {
-            sql!("DELETE FROM review_parts WHERE review_id = $1", stored.id).run(tx).await?;
+            sql!("DELETE FROM review_parts WHERE review_id = {stored.id}").run(tx).await?;
             insert_parts(tx, stored.id, more).await?;
             weigh_parts(tx, stored.id, more.len(), 0).await?;
         }
@@ -357,13 +353,13 @@ impl Batch<'_> {
         }
         if stored.replies.is_empty() {
             take_back(tx, self.locked, id).await?;
-            sql!("DELETE FROM reviews WHERE id = $1", id).run(tx).await?;
+            sql!("DELETE FROM reviews WHERE id = {id}").run(tx).await?;
             let change = note_deletion(tx, self.link, id).await?;
             return Ok(ItemOutcome::Deleted(stored, change));
         }
         let status = Some(ReviewStatus::Resolved);
         update(tx, id, &ReviewChange { status, ..ReviewChange::default() }, self.now).await?;
-        sql!("UPDATE reviews SET outcome = $2 WHERE id = $1", id, outcome).run(tx).await?;
+        sql!("UPDATE reviews SET outcome = {outcome} WHERE id = {id}").run(tx).await?;
         let review = the_review(tx, self.guard.seat, id).await?;
         put_status(tx, self.locked, &review).await?;
         Ok(ItemOutcome::Closed(Box::new(review)))
@@ -408,17 +404,9 @@ async fn insert_parts(tx: &mut Tx, review: ReviewId, more: &[StoredPart]) -> Res
         sql!(
             "INSERT INTO review_parts (review_id, part, anchor_start, anchor_end, quote, prefix, \
              suffix, current_start, current_end, text) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-            review,
-            number,
-            part.origin.range.start,
-            part.origin.range.end,
-            part.origin.quote,
-            part.origin.prefix,
-            part.origin.suffix,
-            part.current.start,
-            part.current.end,
-            part.text
+             VALUES ({review}, {number}, {part.origin.range.start}, {part.origin.range.end}, \
+             {part.origin.quote}, {part.origin.prefix}, {part.origin.suffix}, \
+             {part.current.start}, {part.current.end}, {part.text})"
         )
         .run(tx)
         .await?;
@@ -433,14 +421,9 @@ async fn weigh_parts(
     more: usize,
     bytes: usize,
 ) -> Result<(), TxError> {
-    sql!(
-        "UPDATE reviews SET more_parts = $2, bytes = bytes + $3 WHERE id = $1",
-        review,
-        more,
-        bytes
-    )
-    .run(tx)
-    .await?;
+    sql!("UPDATE reviews SET more_parts = {more}, bytes = bytes + {bytes} WHERE id = {review}")
+        .run(tx)
+        .await?;
     Ok(())
 }
 
@@ -451,19 +434,11 @@ async fn set_first_part(
     bytes: usize,
 ) -> Result<(), TxError> {
     sql!(
-        "UPDATE reviews SET anchor_start = $2, anchor_end = $3, quote = $4, prefix = $5, \
-         suffix = $6, current_start = $7, current_end = $8, suggestion = $9, bytes = $10 \
-         WHERE id = $1",
-        review,
-        part.origin.range.start,
-        part.origin.range.end,
-        part.origin.quote,
-        part.origin.prefix,
-        part.origin.suffix,
-        part.current.start,
-        part.current.end,
-        part.text,
-        bytes
+        "UPDATE reviews SET anchor_start = {part.origin.range.start}, \
+         anchor_end = {part.origin.range.end}, quote = {part.origin.quote}, \
+         prefix = {part.origin.prefix}, suffix = {part.origin.suffix}, \
+         current_start = {part.current.start}, current_end = {part.current.end}, \
+         suggestion = {part.text}, bytes = {bytes} WHERE id = {review}"
     )
     .run(tx)
     .await?;

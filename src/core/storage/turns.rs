@@ -22,8 +22,7 @@ pub struct StoredTurn {
 pub(crate) async fn turn_of(tx: &mut Tx, link: ShareLinkId) -> Result<Option<StoredTurn>, TxError> {
     let turn = sql!(
         "SELECT t.role, t.since, u.id AS by_id, u.name AS by_name, t.change \
-         FROM turns t JOIN users u ON u.id = t.by_id WHERE t.link_id = $1",
-        link
+         FROM turns t JOIN users u ON u.id = t.by_id WHERE t.link_id = {link}"
     );
     turn.row(tx).await?.as_ref().map(stored_turn).transpose()
 }
@@ -37,9 +36,7 @@ pub(crate) async fn turn_after(
     let turn = sql!(
         "SELECT t.role, t.since, u.id AS by_id, u.name AS by_name, t.change FROM share_links l \
          JOIN turns t ON t.link_id = l.id JOIN users u ON u.id = t.by_id \
-         WHERE l.document_id = $1 AND l.revoked_at IS NULL AND t.change > $2",
-        document,
-        after
+         WHERE l.document_id = {document} AND l.revoked_at IS NULL AND t.change > {after}"
     );
     turn.row(tx).await?.as_ref().map(stored_turn).transpose()
 }
@@ -56,8 +53,7 @@ pub(crate) async fn put_turn(
     }
     let title = sql!(
         "SELECT d.title FROM documents d JOIN share_links l ON l.document_id = d.id \
-         WHERE l.id = $1",
-        link
+         WHERE l.id = {link}"
     );
     let title: String = title.one(tx).await?.get(0)?;
     let ReviewTurn { role, since, by } = turn;

@@ -50,12 +50,13 @@ impl Storage {
                 sqlite: [
                     "WITH journaled (id, last) AS MATERIALIZED ( \
                        SELECT document_id, MAX(seq) FROM journal GROUP BY document_id) \
-                     SELECT d.id, MAX(d.last_seq, COALESCE(j.last, 0)), d.review_changes FROM json_each($1) w \
-                     CROSS JOIN documents d ON d.id = w.value LEFT JOIN journaled j ON j.id = d.id"
+                     SELECT d.id, MAX(d.last_seq, COALESCE(j.last, 0)), d.review_changes \
+                     FROM json_each({ids}) w CROSS JOIN documents d ON d.id = w.value \
+                     LEFT JOIN journaled j ON j.id = d.id",
                 ],
                 postgres: ["SELECT id, last_seq, review_changes FROM documents \
-                            WHERE id = ANY(ARRAY(SELECT w.value FROM {list:$1}))"],
-                json(ids)?
+                            WHERE id = ANY(ARRAY(SELECT w.value FROM {@list:{ids}}))"],
+                ids = json(ids)?
             );
             let numbers_of = |row: &Row| {
                 Ok((row.get(0)?, LastNumbers { update: row.get(1)?, review_change: row.get(2)? }))
@@ -102,7 +103,7 @@ impl Storage {
                 sqlite::journal::clear(conn, Some(id)).await?;
             }
             let replaced =
-                sql!("SELECT bytes FROM updates WHERE document_id = $1 AND seq <= $2", id, upto);
+                sql!("SELECT bytes FROM updates WHERE document_id = {id} AND seq <= {upto}");
             if !replaced.values::<Vec<u8>>(tx).await?.iter().all(|update| covers(update)) {
                 return Ok(false);
             }
@@ -110,15 +111,13 @@ impl Storage {
             // lock blocks a deletion of the document until the commit; edits do not wait for it.
             let stored = sql!(
                 "INSERT INTO snapshots AS s (document_id, upto, bytes) \
-                 SELECT d.id, $2, $3 FROM documents d WHERE d.id = $1 AND $2 <= d.last_seq{key share} \
+                 SELECT d.id, {upto}, {merged} FROM documents d WHERE d.id = {id} \
+                 AND {upto} <= d.last_seq{@key share} \
                  ON CONFLICT (document_id) DO UPDATE \
-                   SET upto = excluded.upto, bytes = excluded.bytes WHERE s.upto < excluded.upto",
-                id,
-                upto,
-                merged
+                   SET upto = excluded.upto, bytes = excluded.bytes WHERE s.upto < excluded.upto"
             );
             if stored.run(tx).await? > 0 {
-                sql!("DELETE FROM updates WHERE document_id = $1 AND seq <= $2", id, upto)
+                sql!("DELETE FROM updates WHERE document_id = {id} AND seq <= {upto}")
                     .run(tx)
                     .await?;
             }

@@ -38,13 +38,10 @@ impl Storage {
             }
             let write = run!(self, One, tx => {
                 sql!(
-                    "INSERT INTO users (id, name, updated_at) VALUES ($1, $2, $3) \
-                     ON CONFLICT (id) DO UPDATE \
+                    "INSERT INTO users (id, name, updated_at) \
+                     VALUES ({user.id}, {user.name}, {issued_at}) ON CONFLICT (id) DO UPDATE \
                      SET name = excluded.name, updated_at = excluded.updated_at \
-                     WHERE users.updated_at <= excluded.updated_at",
-                    user.id,
-                    user.name,
-                    issued_at
+                     WHERE users.updated_at <= excluded.updated_at"
                 )
                 .run(tx)
                 .await
@@ -59,7 +56,8 @@ impl Storage {
         issued_at: DateTime<Utc>,
     ) -> StorageFuture<'a, bool> {
         run!(self, Read, tx => {
-            let row = sql!("SELECT name, updated_at FROM users WHERE id = $1", user.id).row(tx).await?;
+            let row =
+                sql!("SELECT name, updated_at FROM users WHERE id = {user.id}").row(tx).await?;
             let Some(row) = row else { return Ok(true) };
             let (stored, since) = (row.get::<String>("name")?, row.get("updated_at")?);
             Ok(changes(Some((&stored, since)), &user.name, issued_at))
@@ -71,13 +69,11 @@ impl Storage {
         run!(self, One, tx => {
             // The stored time may be that of a server whose clock is ahead.
             sql!(
-                "INSERT INTO users AS u (id, name, updated_at) VALUES ($1, $2, $3) \
+                "INSERT INTO users AS u (id, name, updated_at) \
+                 VALUES ({user.id}, {user.name}, {now}) \
                  ON CONFLICT (id) DO UPDATE SET name = excluded.name, updated_at = CASE \
                    WHEN u.updated_at < excluded.updated_at THEN excluded.updated_at \
-                   ELSE u.updated_at END",
-                user.id,
-                user.name,
-                now
+                   ELSE u.updated_at END"
             )
             .run(tx)
             .await
@@ -90,7 +86,7 @@ impl Storage {
         run!(self, Write, tx => {
             // Older than every token, so that the next one may rename a user of a host application.
             put_user(tx, user, DateTime::UNIX_EPOCH).await?;
-            sql!("UPDATE users SET guest_requests = $2 WHERE id = $1", user.id, takes).run(tx).await?;
+            sql!("UPDATE users SET guest_requests = {takes} WHERE id = {user.id}").run(tx).await?;
             Ok(())
         })
     }
@@ -99,7 +95,7 @@ impl Storage {
     /// the user yet.
     pub fn profile_of<'a>(&'a self, id: &'a UserId) -> StorageFuture<'a, Option<(String, bool)>> {
         run!(self, Read, tx => {
-            let row = sql!("SELECT name, guest_requests FROM users WHERE id = $1", id).row(tx).await?;
+            let row = sql!("SELECT name, guest_requests FROM users WHERE id = {id}").row(tx).await?;
             row.map(|row| Ok((row.get("name")?, row.get("guest_requests")?))).transpose()
         })
     }
@@ -109,11 +105,8 @@ impl Storage {
 /// locks no existing row; callers hold no lock, or that of a document.
 pub async fn put_user(tx: &mut Tx, user: &User, now: DateTime<Utc>) -> Result<(), TxError> {
     sql!(
-        "INSERT INTO users (id, name, updated_at) SELECT $1, $2, $3 \
-         WHERE NOT EXISTS (SELECT 1 FROM users WHERE id = $1) ON CONFLICT (id) DO NOTHING",
-        user.id,
-        user.name,
-        now
+        "INSERT INTO users (id, name, updated_at) SELECT {user.id}, {user.name}, {now} \
+         WHERE NOT EXISTS (SELECT 1 FROM users WHERE id = {user.id}) ON CONFLICT (id) DO NOTHING"
     )
     .run(tx)
     .await?;

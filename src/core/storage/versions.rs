@@ -117,16 +117,12 @@ impl Storage {
         before: Option<i64>,
     ) -> StorageFuture<'_, Vec<Version>> {
         run!(self, Read, tx => {
-            let versions = sql!(
-                [
-                    "SELECT ", COLUMNS,
-                    " FROM versions WHERE document_id = $1 AND number < $2 \
-                     ORDER BY number DESC LIMIT $3",
-                ],
-                document,
-                before.unwrap_or(i64::MAX),
-                limit.min(PAGE_ROWS_MAX)
-            );
+            let versions = sql!([
+                "SELECT ", COLUMNS,
+                " FROM versions WHERE document_id = {document} \
+                 AND number < {before.unwrap_or(i64::MAX)} \
+                 ORDER BY number DESC LIMIT {limit.min(PAGE_ROWS_MAX)}",
+            ]);
             versions.rows(tx).await?.iter().map(version_from).collect()
         })
     }
@@ -137,17 +133,14 @@ impl Storage {
         id: VersionId,
     ) -> StorageFuture<'_, Option<(Version, Packed)>> {
         run!(self, Snapshot, tx => {
-            let version = sql!(
-                ["SELECT ", COLUMNS, " FROM versions WHERE document_id = $1 AND id = $2"],
-                document,
-                id
-            );
+            let version = sql!([
+                "SELECT ", COLUMNS, " FROM versions WHERE document_id = {document} AND id = {id}",
+            ]);
             let Some(version) = version.row(tx).await? else { return Ok(None) };
             let version = version_from(&version)?;
             let text = sql!(
                 "SELECT t.hash, t.bytes FROM versions v JOIN version_texts t \
-                 ON t.document_id = v.document_id AND t.hash = v.text_hash WHERE v.id = $1",
-                id
+                 ON t.document_id = v.document_id AND t.hash = v.text_hash WHERE v.id = {id}"
             );
             let text = text.one(tx).await?;
             let (hash, bytes) = (text.get("hash")?, text.get("bytes")?);
@@ -187,7 +180,7 @@ impl Storage {
 /// Stores a version, under the lock of its document's history: the rows of its decision stay valid until
 /// the commit.
 async fn store_version(tx: &mut Tx, new: &NewVersion, seq: i64) -> Result<StoreOutcome, TxError> {
-    let last = sql!("SELECT last_seq FROM {documents} WHERE id = $1", new.document);
+    let last = sql!("SELECT last_seq FROM {@documents} WHERE id = {new.document}");
     let Some(last) = last.value::<i64>(tx).await? else { return Ok(StoreOutcome::Gone) };
     if last < seq {
         // The last update of the version is not stored yet, and may still be lost.
@@ -195,8 +188,7 @@ async fn store_version(tx: &mut Tx, new: &NewVersion, seq: i64) -> Result<StoreO
     }
     let stored = sql!(
         "SELECT number, kind, created_at, text_bytes, seq, text_hash FROM versions \
-         WHERE document_id = $1 ORDER BY number",
-        new.document
+         WHERE document_id = {new.document} ORDER BY number"
     );
     let stored = stored.rows(tx).await?;
     match plan(new, seq, stored.iter().map(mark_from).collect::<Result<_, _>>()?) {
@@ -219,21 +211,18 @@ async fn write(
     plan: &VersionPlan,
 ) -> Result<Version, TxError> {
     for number in &plan.versions {
-        sql!("DELETE FROM versions WHERE document_id = $1 AND number = $2", new.document, number)
+        sql!("DELETE FROM versions WHERE document_id = {new.document} AND number = {number}")
             .run(tx)
             .await?;
     }
     for hash in &plan.texts {
-        sql!("DELETE FROM version_texts WHERE document_id = $1 AND hash = $2", new.document, hash)
+        sql!("DELETE FROM version_texts WHERE document_id = {new.document} AND hash = {hash}")
             .run(tx)
             .await?;
     }
     sql!(
-        "INSERT INTO version_texts (document_id, hash, bytes) VALUES ($1, $2, $3) \
-         ON CONFLICT DO NOTHING",
-        new.document,
-        new.text.hash,
-        new.text.bytes
+        "INSERT INTO version_texts (document_id, hash, bytes) \
+         VALUES ({new.document}, {new.text.hash}, {new.text.bytes}) ON CONFLICT DO NOTHING"
     )
     .run(tx)
     .await?;
@@ -241,21 +230,12 @@ async fn write(
         [
             "INSERT INTO versions (id, document_id, number, kind, label, authors, restored_from, seq, \
              characters, text_hash, text_bytes, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING ",
+             VALUES ({new.id}, {new.document}, {plan.number}, {new.kind}, {new.label}, {authors}, \
+             {new.restored_from}, {seq}, {new.text.characters}, {new.text.hash}, \
+             {new.text.length()}, {new.now}) RETURNING ",
             COLUMNS,
         ],
-        new.id,
-        new.document,
-        plan.number,
-        new.kind,
-        new.label,
-        authors_json(&remembered(tx, &new.authors).await?)?,
-        new.restored_from,
-        seq,
-        new.text.characters,
-        new.text.hash,
-        new.text.length(),
-        new.now
+        authors = authors_json(&remembered(tx, &new.authors).await?)?
     );
     let version = version_from(&version.one(tx).await?)?;
     let authors: Vec<_> = version.authors.iter().map(|author| author.id.as_str()).collect();
@@ -278,9 +258,8 @@ async fn remembered(tx: &mut Tx, authors: &[User]) -> Result<Vec<User>, TxError>
     }
     let ids: Vec<_> = authors.iter().map(|author| &author.id).collect();
     let stored = sql!(
-        "SELECT u.id FROM {list:$1} JOIN users u ON u.id = w.value \
-         WHERE NOT EXISTS (SELECT 1 FROM user_deletions d WHERE d.user_id = u.id)",
-        text(&ids)?
+        "SELECT u.id FROM {@list:{text(&ids)?}} JOIN users u ON u.id = w.value \
+         WHERE NOT EXISTS (SELECT 1 FROM user_deletions d WHERE d.user_id = u.id)"
     );
     let stored: Vec<UserId> = stored.values(tx).await?;
     Ok(authors.iter().filter(|author| stored.contains(&author.id)).cloned().collect())

@@ -55,9 +55,8 @@ impl Storage {
         run!(self, Write, tx => {
             lock_lane(tx, claim.document).await?;
             let deleted = sql!(
-                "DELETE FROM webhooks WHERE id = $1 AND fence = $2 AND state = 'pending'",
-                claim.id,
-                claim.fence
+                "DELETE FROM webhooks WHERE id = {claim.id} AND fence = {claim.fence} \
+                 AND state = 'pending'"
             );
             if deleted.run(tx).await? == 0 {
                 return Ok(false);
@@ -78,14 +77,12 @@ impl Storage {
         run!(self, Write, tx => {
             lock_lane(tx, claim.document).await?;
             let state = sql!(
-                "UPDATE webhooks SET last_error = $3, \
-                 state = CASE WHEN give_up_at <= {now} THEN 'dead' ELSE 'pending' END, \
-                 next_at = CASE WHEN give_up_at <= {now} THEN NULL ELSE {after:$4} END \
-                 WHERE id = $1 AND fence = $2 AND state = 'pending' RETURNING state",
-                claim.id,
-                claim.fence,
-                error,
-                milliseconds(delay)
+                "UPDATE webhooks SET last_error = {error}, \
+                 state = CASE WHEN give_up_at <= {@now} THEN 'dead' ELSE 'pending' END, \
+                 next_at = CASE WHEN give_up_at <= {@now} THEN NULL \
+                 ELSE {@after:{milliseconds(delay)}} END \
+                 WHERE id = {claim.id} AND fence = {claim.fence} AND state = 'pending' \
+                 RETURNING state"
             );
             let state = state.value(tx).await?;
             if state == Some(WebhookState::Dead) {
@@ -99,9 +96,8 @@ impl Storage {
     pub fn webhook_due_in<'a>(&'a self, endpoint: &'a str) -> StorageFuture<'a, Option<Duration>> {
         run!(self, Read, tx => {
             let due = sql!(
-                "SELECT MIN(next_at) AS due, {now} AS now FROM webhooks \
-                 WHERE state = 'pending' AND endpoint = $1",
-                endpoint
+                "SELECT MIN(next_at) AS due, {@now} AS now FROM webhooks \
+                 WHERE state = 'pending' AND endpoint = {endpoint}"
             );
             let row = due.one(tx).await?;
             let (due, now): (Option<DateTime<Utc>>, DateTime<Utc>) = (row.get("due")?, row.get("now")?);
@@ -121,20 +117,17 @@ impl Storage {
             let rows = run!(self, One, tx => {
                 let rows = sql!(
                     "WITH fresh AS (SELECT id FROM webhooks \
-                       WHERE state = 'pending' AND endpoint = $1 AND next_at <= {now} \
-                       AND attempts = 0 ORDER BY next_at, seq LIMIT $2{skip locked}), \
+                       WHERE state = 'pending' AND endpoint = {endpoint} AND next_at <= {@now} \
+                       AND attempts = 0 ORDER BY next_at, seq LIMIT {size.first}{@skip locked}), \
                      again AS (SELECT id FROM webhooks \
-                       WHERE state = 'pending' AND endpoint = $1 AND next_at <= {now} \
-                       AND attempts > 0 ORDER BY next_at, seq LIMIT $3{skip locked}) \
+                       WHERE state = 'pending' AND endpoint = {endpoint} AND next_at <= {@now} \
+                       AND attempts > 0 ORDER BY next_at, seq LIMIT {size.repeated}{@skip locked}) \
                      UPDATE webhooks \
-                     SET attempts = attempts + 1, fence = fence + 1, next_at = {after:$4} \
+                     SET attempts = attempts + 1, fence = fence + 1, \
+                     next_at = {@after:{milliseconds(WEBHOOK_LEASE)}} \
                      WHERE id IN (SELECT id FROM fresh UNION ALL SELECT id FROM again) \
                      RETURNING id, fence, lane, document_id, type, created_at, link_id, data, \
-                       attempts, traceparent, external_id",
-                    endpoint,
-                    size.first,
-                    size.repeated,
-                    milliseconds(WEBHOOK_LEASE)
+                       attempts, traceparent, external_id"
                 );
                 rows.rows(tx).await
             });
@@ -153,10 +146,9 @@ impl Storage {
             let rows = run!(self, Read, tx => {
                 let rows = sql!(
                     "SELECT id, fence, lane, document_id FROM webhooks \
-                     WHERE state = 'pending' AND next_at IS NOT NULL AND give_up_at <= {now} \
-                     AND endpoint NOT IN (SELECT w.value FROM {list:$1}) LIMIT $2",
-                    json(endpoints)?,
-                    rows
+                     WHERE state = 'pending' AND next_at IS NOT NULL AND give_up_at <= {@now} \
+                     AND endpoint NOT IN (SELECT w.value FROM {@list:{json(endpoints)?}}) \
+                     LIMIT {rows}"
                 );
                 rows.rows(tx).await
             });
@@ -195,11 +187,10 @@ impl Storage {
     ) -> StorageFuture<'a, ()> {
         run!(self, Write, tx => {
             sql!(
-                "UPDATE webhooks SET id = $2, document_id = NULL, link_id = NULL, \
-                 created_at = {now}, state = 'dead', next_at = NULL, last_error = $3 WHERE id = $1",
-                id,
-                WebhookId::generate(),
-                format!("its row {id} does not parse: {error}")
+                "UPDATE webhooks SET id = {WebhookId::generate()}, document_id = NULL, \
+                 link_id = NULL, created_at = {@now}, state = 'dead', next_at = NULL, \
+                 last_error = {error} WHERE id = {id}",
+                error = format!("its row {id} does not parse: {error}")
             )
             .run(tx)
             .await?;

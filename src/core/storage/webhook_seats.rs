@@ -45,9 +45,7 @@ pub(crate) async fn note_grant(tx: &mut Tx, locked: Locked, grant: &Grant) -> Re
     let Grant { seat, fence, ref user, now, .. } = *grant;
     let before = sql!(
         "SELECT fence, user_id, document_id, reviews FROM webhook_seats \
-         WHERE link_id = $1 AND role = $2",
-        seat.link,
-        seat.role
+         WHERE link_id = {seat.link} AND role = {seat.role}"
     );
     if let Some(before) = before.row(tx).await? {
         if before.get::<Fence>("fence")? == fence {
@@ -58,13 +56,9 @@ pub(crate) async fn note_grant(tx: &mut Tx, locked: Locked, grant: &Grant) -> Re
     }
     let document = sql!(
         "INSERT INTO webhook_seats (link_id, role, fence, user_id, document_id) \
-         SELECT id, $2, $3, $4, document_id FROM share_links WHERE id = $1 \
-         ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, \
-           user_id = excluded.user_id, reviews = 0 RETURNING document_id",
-        seat.link,
-        seat.role,
-        fence,
-        user
+         SELECT id, {seat.role}, {fence}, {user}, document_id FROM share_links \
+         WHERE id = {seat.link} ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, \
+           user_id = excluded.user_id, reviews = 0 RETURNING document_id"
     );
     let document = document.one(tx).await?.get(0)?;
     let subject = Subject::document(locked, document, Some(seat.link));
@@ -79,10 +73,7 @@ pub(crate) async fn count_review(tx: &mut Tx, guard: FenceGuard) -> Result<(), T
     }
     sql!(
         "UPDATE webhook_seats SET reviews = reviews + 1 \
-         WHERE link_id = $1 AND role = $2 AND fence = $3",
-        guard.seat.link,
-        guard.seat.role,
-        guard.fence
+         WHERE link_id = {guard.seat.link} AND role = {guard.seat.role} AND fence = {guard.fence}"
     )
     .run(tx)
     .await?;
@@ -103,11 +94,8 @@ impl Storage {
         run!(self, Write, tx => {
             let locked = lock_of(tx, seat.link).await?;
             let ended = sql!(
-                "DELETE FROM webhook_seats WHERE link_id = $1 AND role = $2 AND fence = $3 \
-                 RETURNING fence, user_id, document_id, reviews",
-                seat.link,
-                seat.role,
-                fence
+                "DELETE FROM webhook_seats WHERE link_id = {seat.link} AND role = {seat.role} \
+                 AND fence = {fence} RETURNING fence, user_id, document_id, reviews"
             );
             let Some(ended) = ended.row(tx).await? else { return Ok(false) };
             put_end(tx, (locked, seat), &ended, now).await?;
@@ -124,11 +112,10 @@ impl Storage {
                  FROM webhook_seats w \
                  LEFT JOIN seats s ON s.link_id = w.link_id AND s.role = w.role \
                  LEFT JOIN share_links l ON l.id = w.link_id AND l.revoked_at IS NULL \
-                 WHERE $1 IS NULL OR (w.link_id, w.role) > ($1, $2) \
-                 ORDER BY w.link_id, w.role LIMIT $3",
-                after.map(|seat| seat.link),
-                after.map(|seat| seat.role),
-                rows
+                 WHERE {link} IS NULL OR (w.link_id, w.role) > ({link}, {role}) \
+                 ORDER BY w.link_id, w.role LIMIT {rows}",
+                link = after.map(|seat| seat.link),
+                role = after.map(|seat| seat.role)
             );
             let of = |row: &Row| {
                 let seat = Seat::new(row.get("link_id")?, row.get("role")?);

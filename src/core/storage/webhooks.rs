@@ -114,8 +114,8 @@ const WEBHOOKS: &str = "SELECT id, type, url, document_id, link_id, created_at, 
 
 /// The condition that no end of another webhook makes this one due: it is the first of its lane without a
 /// next attempt, or its next attempt is later than any pause, because the clock of the database was set
-/// back. `$1` is the longest pause, in milliseconds.
-const STUCK: &str = "state = 'pending' AND (next_at > {after:$1} OR next_at IS NULL AND NOT EXISTS ( \
+/// back. `latest` is the longest pause, in milliseconds.
+const STUCK: &str = "state = 'pending' AND (next_at > {@after:{latest}} OR next_at IS NULL AND NOT EXISTS ( \
     SELECT 1 FROM webhooks e \
     WHERE e.state = 'pending' AND e.lane = webhooks.lane AND e.seq < webhooks.seq))";
 
@@ -150,27 +150,22 @@ pub(crate) async fn put_after(
     let put = sql!(
         "INSERT INTO webhooks (id, seq, endpoint, url, type, lane, document_id, link_id, data, \
            created_at, give_up_at, state, attempts, fence, traceparent, external_id, next_at) \
-         SELECT n.id, {webhook number}, n.endpoint, n.url, $2, n.lane, n.document, $4, $5, $6, \
-           {after:$7}, 'pending', 0, 0, $10, \
-           (SELECT external_id FROM documents WHERE id = n.document), CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
-           WHERE p.lane = n.lane AND p.state = 'pending') THEN NULL ELSE {after:$8} END FROM ( \
+         SELECT n.id, {@webhook number}, n.endpoint, n.url, {event}, n.lane, n.document, {link}, \
+           {data}, {now}, {@after:{milliseconds(WEBHOOK_RETRY_WINDOW + wait)}}, 'pending', 0, 0, \
+           {traceparent}, (SELECT external_id FROM documents WHERE id = n.document), \
+           CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
+             WHERE p.lane = n.lane AND p.state = 'pending') THEN NULL \
+             ELSE {@after:{milliseconds(wait)}} END FROM ( \
            SELECT w.value ->> 0 AS id, w.value ->> 1 AS endpoint, w.value ->> 2 AS url, \
              d.document, (w.value ->> 1) || ' ' || COALESCE(d.document, w.value ->> 0) AS lane \
-           FROM {rows:$1} CROSS JOIN ( \
-             SELECT COALESCE($3, (SELECT document_id FROM share_links WHERE id = $4)) \
+           FROM {@rows:{json(&rows)?}} CROSS JOIN ( \
+             SELECT COALESCE({document}, (SELECT document_id FROM share_links WHERE id = {link})) \
              AS document) d) n \
          WHERE NOT EXISTS (SELECT 1 FROM webhooks f \
-           WHERE f.lane = n.lane AND f.state = 'pending' LIMIT 1 OFFSET $9) RETURNING endpoint",
-        json(&rows)?,
-        event,
-        document,
-        link,
-        data().to_string(),
-        now,
-        milliseconds(WEBHOOK_RETRY_WINDOW + wait),
-        milliseconds(wait),
-        if wait.is_zero() { share } else { share / 2 } - 1,
-        trace::current().map(|it| it.as_str().to_owned())
+           WHERE f.lane = n.lane AND f.state = 'pending' LIMIT 1 OFFSET {last}) RETURNING endpoint",
+        data = data().to_string(),
+        last = if wait.is_zero() { share } else { share / 2 } - 1,
+        traceparent = trace::current().map(|it| it.as_str().to_owned())
     );
     let stored: Vec<String> = if rows.is_empty() { Vec::new() } else { put.values(tx).await? };
     tx.has_webhook |= !stored.is_empty();
@@ -179,9 +174,7 @@ pub(crate) async fn put_after(
     if without_room + full.len() > 0 {
         hooks.give_back(&full);
         let of_link = sql!(
-            "SELECT COALESCE($1, (SELECT document_id FROM share_links WHERE id = $2))",
-            document,
-            link
+            "SELECT COALESCE({document}, (SELECT document_id FROM share_links WHERE id = {link}))"
         );
         let document = of_link.value::<Option<DocumentId>>(tx).await?.flatten();
         hooks.count_dropped(document, without_room + full.len());
@@ -213,16 +206,14 @@ impl Storage {
         page: &'a Page<WebhookId>,
     ) -> StorageFuture<'a, Vec<StoredWebhook>> {
         run!(self, Read, tx => {
-            let webhooks = sql!(
-                [
-                    WEBHOOKS,
-                    "WHERE ($1 IS NULL OR state = $1) \
-                     AND ($3 IS NULL OR (created_at, id) < ($3, $4)) \
-                     ORDER BY created_at DESC, id DESC LIMIT $2",
-                ],
-                state
-            );
-            webhooks.page(page).rows(tx).await?.iter().map(stored_from).collect()
+            let webhooks = sql!([
+                WEBHOOKS,
+                "WHERE ({state} IS NULL OR state = {state}) \
+                 AND ({page.before_at()} IS NULL \
+                 OR (created_at, id) < ({page.before_at()}, {page.before_id()})) \
+                 ORDER BY created_at DESC, id DESC LIMIT {page.rows()}",
+            ]);
+            webhooks.rows(tx).await?.iter().map(stored_from).collect()
         })
     }
 
@@ -230,11 +221,11 @@ impl Storage {
     /// there is no such webhook.
     pub fn replay_webhook(&self, id: WebhookId) -> StorageFuture<'_, Option<StoredWebhook>> {
         run!(self, Write, tx => {
-            let document = sql!("SELECT document_id FROM webhooks WHERE id = $1", id);
+            let document = sql!("SELECT document_id FROM webhooks WHERE id = {id}");
             let Some(document) = document.value(tx).await? else { return Ok(None) };
             lock_lane(tx, document).await?;
             replay(tx, &id.to_string()).await?;
-            let row = sql!([WEBHOOKS, "WHERE id = $1"], id).row(tx).await?;
+            let row = sql!([WEBHOOKS, "WHERE id = {id}"]).row(tx).await?;
             row.as_ref().map(stored_from).transpose()
         })
     }
@@ -250,9 +241,7 @@ impl Storage {
             // Numbers rise with the commits of a lane; times are those of several servers' clocks.
             let dead = sql!(
                 "SELECT id, document_id FROM webhooks WHERE state = 'dead' \
-                 AND ($2 IS NULL OR created_at >= $2) ORDER BY seq LIMIT $1",
-                rows,
-                since
+                 AND ({since} IS NULL OR created_at >= {since}) ORDER BY seq LIMIT {rows}"
             );
             let dead = dead.rows(tx).await?;
             let documents = dead.iter().map(|row| row.get::<Option<DocumentId>>("document_id"));
@@ -307,9 +296,8 @@ impl Storage {
         run!(self, One, tx => {
             let deleted = sql!(
                 "DELETE FROM webhooks WHERE state = 'dead' AND id IN (SELECT id FROM webhooks \
-                 WHERE state = 'dead' AND endpoint = $1 ORDER BY created_at, id LIMIT $2)",
-                endpoint,
-                rows
+                 WHERE state = 'dead' AND endpoint = {endpoint} \
+                 ORDER BY created_at, id LIMIT {rows})"
             );
             deleted.run(tx).await
         })
@@ -331,7 +319,7 @@ impl Storage {
                 return Ok(0);
             }
             let restored = run!(self, Write, tx => {
-                let restored = sql!(["UPDATE webhooks SET next_at = {now} WHERE ", STUCK], latest);
+                let restored = sql!(["UPDATE webhooks SET next_at = {@now} WHERE ", STUCK], latest);
                 restored.run(tx).await
             });
             restored.await
@@ -353,12 +341,10 @@ pub(crate) async fn lock_lane(tx: &mut Tx, document: Option<DocumentId>) -> Resu
 pub(crate) async fn make_due(tx: &mut Tx, lane: &str) -> Result<(), TxError> {
     sql!(
         "UPDATE webhooks \
-         SET next_at = CASE WHEN give_up_at <= {after:$2} THEN {now} ELSE {after:$3} END \
+         SET next_at = CASE WHEN give_up_at <= {@after:{milliseconds(WEBHOOK_RETRY_WINDOW)}} \
+         THEN {@now} ELSE {@after:{milliseconds(WEBHOOK_TYPED_DELAY)}} END \
          WHERE next_at IS NULL AND id = ( \
-           SELECT id FROM webhooks WHERE lane = $1 AND state = 'pending' ORDER BY seq LIMIT 1)",
-        lane,
-        milliseconds(WEBHOOK_RETRY_WINDOW),
-        milliseconds(WEBHOOK_TYPED_DELAY)
+           SELECT id FROM webhooks WHERE lane = {lane} AND state = 'pending' ORDER BY seq LIMIT 1)"
     )
     .run(tx)
     .await?;
@@ -370,12 +356,10 @@ async fn replay(tx: &mut Tx, id: &str) -> Result<u64, TxError> {
     tx.has_webhook = true;
     let replayed = sql!(
         "UPDATE webhooks SET state = 'pending', attempts = 0, fence = fence + 1, \
-         seq = {webhook number}, give_up_at = {after:$2}, \
+         seq = {@webhook number}, give_up_at = {@after:{milliseconds(WEBHOOK_RETRY_WINDOW)}}, \
          next_at = CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
-           WHERE p.lane = webhooks.lane AND p.state = 'pending') THEN NULL ELSE {now} END \
-         WHERE id = $1 AND state = 'dead'",
-        id,
-        milliseconds(WEBHOOK_RETRY_WINDOW)
+           WHERE p.lane = webhooks.lane AND p.state = 'pending') THEN NULL ELSE {@now} END \
+         WHERE id = {id} AND state = 'dead'"
     );
     replayed.run(tx).await
 }

@@ -78,12 +78,9 @@ pub fn renew_personal_link<'a>(
     run!(storage, Write, tx => {
         put_user(tx, user, now).await?;
         sql!(
-            "INSERT INTO personal_links (user_id, link_id, link_hash) VALUES ($1, $2, $3) \
-             ON CONFLICT (user_id) DO UPDATE \
-             SET link_id = excluded.link_id, link_hash = excluded.link_hash",
-            user.id,
-            link.id,
-            link.hash
+            "INSERT INTO personal_links (user_id, link_id, link_hash) \
+             VALUES ({user.id}, {link.id}, {link.hash}) ON CONFLICT (user_id) DO UPDATE \
+             SET link_id = excluded.link_id, link_hash = excluded.link_hash"
         )
         .run(tx)
         .await?;
@@ -110,13 +107,10 @@ pub fn set_handle<'a>(
         if let Some(handle) = handle {
             // PostgreSQL waits for another transaction that inserts the same handle.
             let put = sql!(
-                "INSERT INTO handles (handle, user_id) VALUES ($1, $2) \
+                "INSERT INTO handles (handle, user_id) VALUES ({handle}, {user.id}) \
                  ON CONFLICT (handle) DO UPDATE \
                  SET user_id = excluded.user_id, released_at = NULL \
-                 WHERE handles.user_id = excluded.user_id OR handles.released_at < $3",
-                handle,
-                user.id,
-                reserved_since
+                 WHERE handles.user_id = excluded.user_id OR handles.released_at < {reserved_since}"
             );
             // Another user has it, or it is reserved for them.
             if put.run(tx).await? == 0 {
@@ -124,23 +118,19 @@ pub fn set_handle<'a>(
             }
         }
         sql!(
-            "UPDATE handles SET released_at = $3 \
-             WHERE user_id = $1 AND released_at IS NULL AND ($2 IS NULL OR handle <> $2)",
-            user.id,
-            handle,
-            now
+            "UPDATE handles SET released_at = {now} \
+             WHERE user_id = {user.id} AND released_at IS NULL AND ({handle} IS NULL \
+             OR handle <> {handle})"
         )
         .run(tx)
         .await?;
         // The newest released ones stay reserved.
         sql!(
             "DELETE FROM handles \
-             WHERE user_id = $1 AND released_at IS NOT NULL AND handle NOT IN ( \
-               SELECT handle FROM handles WHERE user_id = $1 AND released_at >= $2 \
-               ORDER BY released_at DESC, handle LIMIT $3)",
-            user.id,
-            reserved_since,
-            HANDLES_RESERVED_MAX
+             WHERE user_id = {user.id} AND released_at IS NOT NULL AND handle NOT IN ( \
+               SELECT handle FROM handles WHERE user_id = {user.id} \
+               AND released_at >= {reserved_since} \
+               ORDER BY released_at DESC, handle LIMIT {HANDLES_RESERVED_MAX})"
         )
         .run(tx)
         .await?;
@@ -151,16 +141,14 @@ pub fn set_handle<'a>(
 pub fn find_user<'a>(storage: &'a Storage, key: &'a UserKey) -> StorageFuture<'a, Option<User>> {
     run!(storage, Read, tx => {
         let found = match key {
-            UserKey::Id(id) => sql!("SELECT id, name FROM users WHERE id = $1", id),
+            UserKey::Id(id) => sql!("SELECT id, name FROM users WHERE id = {id}"),
             UserKey::Handle(handle) => sql!(
                 "SELECT u.id, u.name FROM handles h JOIN users u ON u.id = h.user_id \
-                 WHERE h.handle = $1 AND h.released_at IS NULL",
-                handle
+                 WHERE h.handle = {handle} AND h.released_at IS NULL"
             ),
             UserKey::Link(hash) => sql!(
                 "SELECT u.id, u.name FROM personal_links l JOIN users u ON u.id = l.user_id \
-                 WHERE l.link_hash = $1",
-                hash
+                 WHERE l.link_hash = {hash}"
             ),
         };
         found.row(tx).await?.map(|row| row.user("id", "name")).transpose()
@@ -169,11 +157,8 @@ pub fn find_user<'a>(storage: &'a Storage, key: &'a UserKey) -> StorageFuture<'a
 
 async fn put_missing_link(tx: &mut Tx, user: &User, link: &NewPersonalLink) -> Result<(), TxError> {
     sql!(
-        "INSERT INTO personal_links (user_id, link_id, link_hash) VALUES ($1, $2, $3) \
-         ON CONFLICT (user_id) DO NOTHING",
-        user.id,
-        link.id,
-        link.hash
+        "INSERT INTO personal_links (user_id, link_id, link_hash) \
+         VALUES ({user.id}, {link.id}, {link.hash}) ON CONFLICT (user_id) DO NOTHING"
     )
     .run(tx)
     .await
@@ -184,8 +169,7 @@ async fn fetch(tx: &mut Tx, user: &User) -> Result<Option<Address>, TxError> {
     let row = sql!(
         "SELECT l.link_id, h.handle FROM personal_links l \
          LEFT JOIN handles h ON h.user_id = l.user_id AND h.released_at IS NULL \
-         WHERE l.user_id = $1",
-        user.id
+         WHERE l.user_id = {user.id}"
     );
     let address = |row: Row| Ok(Address { handle: row.get("handle")?, link: row.get("link_id")? });
     row.row(tx).await?.map(address).transpose()

@@ -101,10 +101,8 @@ pub fn create_request<'a>(
             // It is expired. The index then admits the next one.
             sql!(
                 "UPDATE review_requests SET state = 'expired', decided_at = expires_at \
-                 WHERE low_id = $1 AND high_id = $2 AND state = 'pending' AND expires_at <= $3",
-                low,
-                high,
-                new.now
+                 WHERE low_id = {low} AND high_id = {high} AND state = 'pending' \
+                 AND expires_at <= {new.now}"
             )
             .run(tx)
             .await?;
@@ -112,17 +110,10 @@ pub fn create_request<'a>(
         let inserted = sql!(
             "INSERT INTO review_requests (id, sender_id, receiver_id, sender_role, message, \
                document_id, state, created_at, expires_at, by_guest) \
-             VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9) \
-             ON CONFLICT (low_id, high_id) WHERE state = 'pending' DO NOTHING",
-            new.id,
-            new.from.id,
-            new.to,
-            new.sender_role,
-            new.message,
-            new.document,
-            new.now,
-            new.now + REQUEST_TTL,
-            new.guests.is_some()
+             VALUES ({new.id}, {new.from.id}, {new.to}, {new.sender_role}, {new.message}, \
+             {new.document}, 'pending', {new.now}, {new.now + REQUEST_TTL}, \
+             {new.guests.is_some()}) \
+             ON CONFLICT (low_id, high_id) WHERE state = 'pending' DO NOTHING"
         );
         if inserted.run(tx).await? == 0 {
             let refusal = conditions_of(tx, new).await?.refusal(new);
@@ -133,9 +124,8 @@ pub fn create_request<'a>(
             // to the requests of the retention time.
             sql!(
                 "DELETE FROM review_requests WHERE id IN (SELECT id FROM review_requests \
-                   WHERE created_at <= $1 ORDER BY created_at LIMIT $2)",
-                new.now - REQUEST_RETENTION,
-                REQUESTS_PURGED_AT_ONCE
+                   WHERE created_at <= {new.now - REQUEST_RETENTION} \
+                   ORDER BY created_at LIMIT {REQUESTS_PURGED_AT_ONCE})"
             )
             .run(tx)
             .await?;
@@ -151,10 +141,8 @@ pub fn decline_requests<'a>(
 ) -> StorageFuture<'a, u64> {
     run!(storage, One, tx => {
         sql!(
-            "UPDATE review_requests SET state = 'declined', decided_at = $2 \
-             WHERE receiver_id = $1 AND state = 'pending' AND expires_at > $2",
-            to,
-            now
+            "UPDATE review_requests SET state = 'declined', decided_at = {now} \
+             WHERE receiver_id = {to} AND state = 'pending' AND expires_at > {now}"
         )
         .run(tx)
         .await
@@ -176,26 +164,22 @@ pub fn requests_of<'a>(
 ) -> StorageFuture<'a, Vec<ReviewRequest>> {
     run!(storage, Read, tx => {
         // Two selects, one for each index.
-        let found = sql!(
-            [
-                REQUESTS,
-                "WHERE r.id IN ( \
-                   SELECT id FROM review_requests WHERE sender_id = $1 AND $2 \
-                   UNION ALL SELECT id FROM review_requests WHERE receiver_id = $1 AND $3 \
-                 ) AND ($4 IS NULL OR $4 = CASE \
-                   WHEN r.state = 'pending' AND r.expires_at <= $5 THEN 'expired' \
-                   ELSE r.state END) \
-                 AND ($7 IS NULL OR (r.created_at, r.id) < ($7, $8)) \
-                 ORDER BY r.created_at DESC, r.id DESC LIMIT $6"
-            ],
-            filter.user,
-            filter.direction != Direction::Received,
-            filter.direction != Direction::Sent,
-            filter.state,
-            filter.now
-        );
+        let found = sql!([
+            REQUESTS,
+            "WHERE r.id IN ( \
+               SELECT id FROM review_requests WHERE sender_id = {filter.user} \
+               AND {filter.direction != Direction::Received} \
+               UNION ALL SELECT id FROM review_requests WHERE receiver_id = {filter.user} \
+               AND {filter.direction != Direction::Sent} \
+             ) AND ({filter.state} IS NULL OR {filter.state} = CASE \
+               WHEN r.state = 'pending' AND r.expires_at <= {filter.now} THEN 'expired' \
+               ELSE r.state END) \
+             AND ({page.before_at()} IS NULL \
+             OR (r.created_at, r.id) < ({page.before_at()}, {page.before_id()})) \
+             ORDER BY r.created_at DESC, r.id DESC LIMIT {page.rows()}",
+        ]);
         let request = |row: &Row| request_of(row, filter.now);
-        found.page(page).rows(tx).await?.iter().map(request).collect()
+        found.rows(tx).await?.iter().map(request).collect()
     })
 }
 
@@ -280,35 +264,28 @@ async fn conditions_of(tx: &mut Tx, new: &NewRequest) -> Result<Conditions, TxEr
     let (low, high) = sorted(&new.from.id, &new.to);
     let found = sql!(
         "SELECT \
-           EXISTS (SELECT 1 FROM partners WHERE low_id = $3 AND high_id = $4) AS are_partners, \
-           $5 IS NULL OR EXISTS (SELECT 1 FROM documents \
-            WHERE id = $5 AND owner_id = $1 AND deleted_at IS NULL) AS has_document, \
-           (SELECT count(*) FROM review_requests \
-            WHERE sender_id = $1 AND state = 'pending' AND expires_at > $6) AS sent, \
-           (SELECT count(*) FROM review_requests \
-            WHERE receiver_id = $2 AND state = 'pending' AND expires_at > $6) AS received, \
+           EXISTS (SELECT 1 FROM partners \
+            WHERE low_id = {low} AND high_id = {high}) AS are_partners, \
+           {new.document} IS NULL OR EXISTS (SELECT 1 FROM documents WHERE id = {new.document} \
+            AND owner_id = {new.from.id} AND deleted_at IS NULL) AS has_document, \
+           (SELECT count(*) FROM review_requests WHERE sender_id = {new.from.id} \
+            AND state = 'pending' AND expires_at > {new.now}) AS sent, \
+           (SELECT count(*) FROM review_requests WHERE receiver_id = {new.to} \
+            AND state = 'pending' AND expires_at > {new.now}) AS received, \
+           (SELECT created_at FROM review_requests WHERE sender_id = {new.from.id} \
+            AND receiver_id = {new.to} AND created_at > {new.now - DAY} ORDER BY created_at DESC \
+            LIMIT 1 OFFSET {REQUESTS_PER_PAIR_AND_DAY - 1}) AS day_of_pair, \
            (SELECT created_at FROM review_requests \
-            WHERE sender_id = $1 AND receiver_id = $2 AND created_at > $7 \
-            ORDER BY created_at DESC LIMIT 1 OFFSET $8) AS day_of_pair, \
-           (SELECT created_at FROM review_requests WHERE sender_id = $1 AND created_at > $7 \
-            ORDER BY created_at DESC LIMIT 1 OFFSET $9) AS day_of_sender, \
-           EXISTS (SELECT 1 FROM review_requests WHERE created_at <= $10) AS has_old_ones, \
+            WHERE sender_id = {new.from.id} AND created_at > {new.now - DAY} \
+            ORDER BY created_at DESC LIMIT 1 OFFSET {REQUESTS_PER_DAY - 1}) AS day_of_sender, \
+           EXISTS (SELECT 1 FROM review_requests \
+            WHERE created_at <= {new.now - REQUEST_RETENTION}) AS has_old_ones, \
            p.id, p.sender_id, p.expires_at, \
-           (SELECT count(*) FROM review_requests WHERE receiver_id = $2 AND by_guest \
-            AND state = 'pending' AND expires_at > $6) AS of_guests, \
-           (SELECT guest_requests FROM users WHERE id = $2) AS takes_guests \
+           (SELECT count(*) FROM review_requests WHERE receiver_id = {new.to} AND by_guest \
+            AND state = 'pending' AND expires_at > {new.now}) AS of_guests, \
+           (SELECT guest_requests FROM users WHERE id = {new.to}) AS takes_guests \
          FROM (SELECT 1 AS one) o LEFT JOIN review_requests p \
-         ON p.low_id = $3 AND p.high_id = $4 AND p.state = 'pending'",
-        new.from.id,
-        new.to,
-        low,
-        high,
-        new.document,
-        new.now,
-        new.now - DAY,
-        REQUESTS_PER_PAIR_AND_DAY - 1,
-        REQUESTS_PER_DAY - 1,
-        new.now - REQUEST_RETENTION
+         ON p.low_id = {low} AND p.high_id = {high} AND p.state = 'pending'"
     );
     let row = found.one(tx).await?;
     let pending = |id| {
@@ -366,7 +343,7 @@ impl Facts {
 
 async fn facts_of(tx: &mut Tx, id: RequestId) -> Result<Option<Facts>, TxError> {
     let found =
-        sql!("SELECT sender_id, receiver_id, document_id FROM review_requests WHERE id = $1", id);
+        sql!("SELECT sender_id, receiver_id, document_id FROM review_requests WHERE id = {id}");
     let Some(row) = found.row(tx).await? else { return Ok(None) };
     let (sender, receiver) = (row.get("sender_id")?, row.get("receiver_id")?);
     Ok(Some(Facts { sender, receiver, document: row.get("document_id")? }))
@@ -377,7 +354,7 @@ async fn fetch(
     id: RequestId,
     now: DateTime<Utc>,
 ) -> Result<Option<ReviewRequest>, TxError> {
-    let row = sql!([REQUESTS, "WHERE r.id = $1"], id).row(tx).await?;
+    let row = sql!([REQUESTS, "WHERE r.id = {id}"]).row(tx).await?;
     row.map(|row| request_of(&row, now)).transpose()
 }
 
@@ -416,11 +393,8 @@ async fn decide(
     now: DateTime<Utc>,
 ) -> Result<bool, TxError> {
     let decided = sql!(
-        "UPDATE review_requests SET state = $2, decided_at = $3 \
-         WHERE id = $1 AND state = 'pending' AND expires_at > $3",
-        id,
-        state,
-        now
+        "UPDATE review_requests SET state = {state}, decided_at = {now} \
+         WHERE id = {id} AND state = 'pending' AND expires_at > {now}"
     );
     Ok(decided.run(tx).await? > 0)
 }

@@ -26,13 +26,13 @@ pub fn reminder_candidates<'a>(
     }
 }
 
-/// Share links with a review that has waited from `$2` on or longer, after `$1`.
+/// Share links with a review that waits since a time after `since`, up to `until`; behind the link `after`.
 ///
 /// `recent` reads an index, and `page` those links whose writer wants a reminder. `due` reads the reviews of
 /// these links only, and finds the newest that waits for the writer. A link without one has no mark: it is
 /// no candidate, and moves the cursor.
 ///
-/// A link whose last reminder is younger than `$2` waits: a reviewer who writes for an hour causes one
+/// A link whose last reminder is younger than `until` waits: a reviewer who writes for an hour causes one
 /// reminder, and the next one an hour later. The count is that of all reviews without answer up to the
 /// newest.
 fn unanswered_reviews<'a>(
@@ -40,45 +40,40 @@ fn unanswered_reviews<'a>(
     query: &'a CandidateQuery,
 ) -> StorageFuture<'a, CandidatePage> {
     run!(storage, Read, tx => {
-        let reviews = sql!(
-            [
-                "WITH recent AS ( \
-                   SELECT link_id, MAX(first_change) AS newest FROM reviews \
-                   WHERE status = 'open' AND $1 < created_at AND created_at <= $2 AND $3 < link_id \
-                   GROUP BY link_id), \
-                page AS ( \
-                   SELECT n.link_id, COALESCE(m.mark, -1) AS covered, d.id, d.title, d.owner_id, \
-                     s.quiet_from, s.quiet_to, s.time_zone FROM recent n \
-                   JOIN share_links l ON l.id = n.link_id AND l.revoked_at IS NULL \
-                   JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
-                   LEFT JOIN reminder_settings s ON s.user_id = d.owner_id \
-                   LEFT JOIN review_reminders m ON m.link_id = n.link_id \
-                   WHERE COALESCE(m.mark, -1) < n.newest \
-                     AND (m.claimed_at IS NULL OR m.claimed_at <= $2) \
-                     AND COALESCE(s.review_unanswered, 1) = 1 \
-                     AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = d.owner_id) \
-                   ORDER BY n.link_id LIMIT $4), \
-                due AS MATERIALIZED ( \
-                   SELECT d.link_id, d.id, d.title, d.owner_id, d.quiet_from, d.quiet_to, d.time_zone, \
-                     (SELECT MAX(r.first_change) FROM reviews r WHERE r.link_id = d.link_id \
-                        AND $1 < r.created_at AND r.created_at <= $2 AND d.covered < r.first_change AND ",
-                WAITS_FOR_ITS_WRITER,
-                "  ) AS mark FROM page d) \
-                SELECT d.link_id, d.mark, d.id, d.title, d.owner_id, \
-                   (SELECT COUNT(*) FROM reviews r WHERE r.link_id = d.link_id \
-                      AND r.first_change <= d.mark AND ",
-                WAITS_FOR_ITS_WRITER,
-                ") AS unanswered, \
-                   (SELECT MIN(u.name) FROM reviews r JOIN users u ON u.id = r.author_id \
-                      WHERE r.link_id = d.link_id AND r.first_change = d.mark) AS author, \
-                   d.quiet_from, d.quiet_to, d.time_zone \
-                FROM due d ORDER BY d.link_id"
-            ],
-            query.since,
-            query.until,
-            query.after,
-            query.limit
-        );
+        let reviews = sql!([
+            "WITH recent AS ( \
+               SELECT link_id, MAX(first_change) AS newest FROM reviews \
+               WHERE status = 'open' AND {query.since} < created_at \
+               AND created_at <= {query.until} AND {query.after} < link_id GROUP BY link_id), \
+            page AS ( \
+               SELECT n.link_id, COALESCE(m.mark, -1) AS covered, d.id, d.title, d.owner_id, \
+                 s.quiet_from, s.quiet_to, s.time_zone FROM recent n \
+               JOIN share_links l ON l.id = n.link_id AND l.revoked_at IS NULL \
+               JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
+               LEFT JOIN reminder_settings s ON s.user_id = d.owner_id \
+               LEFT JOIN review_reminders m ON m.link_id = n.link_id \
+               WHERE COALESCE(m.mark, -1) < n.newest \
+                 AND (m.claimed_at IS NULL OR m.claimed_at <= {query.until}) \
+                 AND COALESCE(s.review_unanswered, 1) = 1 \
+                 AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = d.owner_id) \
+               ORDER BY n.link_id LIMIT {query.limit}), \
+            due AS MATERIALIZED ( \
+               SELECT d.link_id, d.id, d.title, d.owner_id, d.quiet_from, d.quiet_to, d.time_zone, \
+                 (SELECT MAX(r.first_change) FROM reviews r WHERE r.link_id = d.link_id \
+                    AND {query.since} < r.created_at AND r.created_at <= {query.until} \
+                    AND d.covered < r.first_change AND ",
+            WAITS_FOR_ITS_WRITER,
+            "  ) AS mark FROM page d) \
+            SELECT d.link_id, d.mark, d.id, d.title, d.owner_id, \
+               (SELECT COUNT(*) FROM reviews r WHERE r.link_id = d.link_id \
+                  AND r.first_change <= d.mark AND ",
+            WAITS_FOR_ITS_WRITER,
+            ") AS unanswered, \
+               (SELECT MIN(u.name) FROM reviews r JOIN users u ON u.id = r.author_id \
+                  WHERE r.link_id = d.link_id AND r.first_change = d.mark) AS author, \
+               d.quiet_from, d.quiet_to, d.time_zone \
+            FROM due d ORDER BY d.link_id",
+        ]);
         let rows = reviews.rows(tx).await?;
         let last: Option<String> = rows.last().map(|row| row.get("link_id")).transpose()?;
         let next = last.filter(|_| query.is_filled_by(rows.len()));
@@ -101,18 +96,14 @@ fn awaited_seats<'a>(
     JOIN share_links l ON l.id = w.link_id AND l.revoked_at IS NULL \
     JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
     LEFT JOIN reminder_settings s ON s.user_id = w.user_id \
-    WHERE $1 < w.left_at AND (w.link_id, w.role) > ($2, $3) \
+    WHERE {query.since} < w.left_at AND (w.link_id, w.role) > ({link}, {role}) \
     AND ((w.role = 'writer' AND d.owner_id = w.user_id) \
      OR (w.role = 'reviewer' AND l.reviewer_id = w.user_id)) \
     AND COALESCE(s.seat_free, 1) = 1 \
     AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = w.user_id) \
     AND NOT EXISTS (SELECT 1 FROM seats t WHERE t.link_id = w.link_id AND t.role = w.role \
      AND t.user_id = w.user_id AND w.left_at < t.ratified_at) \
-    ORDER BY w.link_id, w.role LIMIT $4",
-            query.since,
-            link,
-            role,
-            query.limit
+    ORDER BY w.link_id, w.role LIMIT {query.limit}"
         );
         let rows = seats.rows(tx).await?;
         Ok(query.page_of(rows.iter().map(seat_from).collect::<Result<_, _>>()?))
@@ -129,16 +120,12 @@ fn unanswered_requests<'a>(
     s.quiet_from, s.quiet_to, s.time_zone \
     FROM review_requests q JOIN users u ON u.id = q.sender_id \
     LEFT JOIN reminder_settings s ON s.user_id = q.receiver_id \
-    WHERE q.state = 'pending' AND $1 < q.created_at AND q.created_at <= $2 AND $3 < q.id \
-    AND $5 < q.expires_at AND COALESCE(s.request_unanswered, 1) = 1 \
+    WHERE q.state = 'pending' AND {query.since} < q.created_at AND q.created_at <= {query.until} \
+    AND {query.after} < q.id AND {query.now} < q.expires_at \
+    AND COALESCE(s.request_unanswered, 1) = 1 \
     AND NOT EXISTS (SELECT 1 FROM request_reminders m WHERE m.request_id = q.id) \
     AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = q.receiver_id) \
-    ORDER BY q.id LIMIT $4",
-            query.since,
-            query.until,
-            query.after,
-            query.limit,
-            query.now
+    ORDER BY q.id LIMIT {query.limit}"
         );
         let rows = requests.rows(tx).await?;
         Ok(query.page_of(rows.iter().map(request_from).collect::<Result<_, _>>()?))

@@ -27,8 +27,7 @@ pub fn reminder_settings<'a>(
     run!(storage, Read, tx => {
         let row = sql!(
             "SELECT review_unanswered, seat_free, request_unanswered, quiet_from, \
-             quiet_to, time_zone FROM reminder_settings WHERE user_id = $1",
-            user
+             quiet_to, time_zone FROM reminder_settings WHERE user_id = {user}"
         );
         let Some(row) = row.row(tx).await? else { return Ok(ReminderSettings::default()) };
         Ok(ReminderSettings {
@@ -52,20 +51,16 @@ pub fn put_reminder_settings<'a>(
         sql!(
             "INSERT INTO reminder_settings (user_id, review_unanswered, seat_free, \
                request_unanswered, quiet_from, quiet_to, time_zone) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) \
-             ON CONFLICT (user_id) DO UPDATE SET \
+             VALUES ({user.id}, {i64::from(settings.review_unanswered)}, \
+             {i64::from(settings.seat_free)}, {i64::from(settings.request_unanswered)}, {from}, \
+             {to}, {time_zone.map(TimeZone::name)}) ON CONFLICT (user_id) DO UPDATE SET \
                review_unanswered = excluded.review_unanswered, \
                seat_free = excluded.seat_free, \
                request_unanswered = excluded.request_unanswered, \
                quiet_from = excluded.quiet_from, quiet_to = excluded.quiet_to, \
                time_zone = excluded.time_zone",
-            user.id,
-            i64::from(settings.review_unanswered),
-            i64::from(settings.seat_free),
-            i64::from(settings.request_unanswered),
-            hours.map(|hours| hours.from().minutes()),
-            hours.map(|hours| hours.to().minutes()),
-            time_zone.map(TimeZone::name)
+            from = hours.map(|hours| hours.from().minutes()),
+            to = hours.map(|hours| hours.to().minutes())
         )
         .run(tx)
         .await?;
@@ -88,12 +83,10 @@ pub fn trim_absent_waiters(
         let trimmed = sql!(
             "DELETE FROM absent_waiters WHERE (link_id, role) IN ( \
                SELECT w.link_id, w.role FROM absent_waiters w \
-               WHERE w.left_at < $1 OR EXISTS (SELECT 1 FROM seats s \
+               WHERE w.left_at < {before} OR EXISTS (SELECT 1 FROM seats s \
                  WHERE s.link_id = w.link_id AND s.role = w.role \
                    AND s.user_id = w.user_id AND w.left_at < s.ratified_at) \
-               ORDER BY w.left_at LIMIT $2)",
-            before,
-            limit
+               ORDER BY w.left_at LIMIT {limit})"
         );
         Ok(Some(trimmed.run(tx).await?))
     })
@@ -115,42 +108,31 @@ pub fn claim_reminder<'a>(
         }
         // No row changes if the reason is gone since the candidate was read.
         let claim = match subject {
-            ReminderSubject::Reviews { link, mark, .. } => sql!(
-                [
-                    "INSERT INTO review_reminders (link_id, mark, fence, claimed_at) \
-                     SELECT l.id, $2, $3, $4 FROM share_links l \
-                     JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
-                     WHERE l.id = $1 AND l.revoked_at IS NULL AND EXISTS ( \
-                       SELECT 1 FROM reviews r \
-                       WHERE r.link_id = l.id AND r.first_change <= $2 AND ",
-                    WAITS_FOR_ITS_WRITER,
-                    ") ON CONFLICT (link_id) DO UPDATE SET mark = excluded.mark, \
-                       fence = excluded.fence, claimed_at = excluded.claimed_at \
-                     WHERE review_reminders.mark < excluded.mark",
-                ],
-                link,
-                mark,
-                fence,
-                now
-            ),
+            ReminderSubject::Reviews { link, mark, .. } => sql!([
+                "INSERT INTO review_reminders (link_id, mark, fence, claimed_at) \
+                 SELECT l.id, {mark}, {fence}, {now} FROM share_links l \
+                 JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
+                 WHERE l.id = {link} AND l.revoked_at IS NULL AND EXISTS ( \
+                   SELECT 1 FROM reviews r \
+                   WHERE r.link_id = l.id AND r.first_change <= {mark} AND ",
+                WAITS_FOR_ITS_WRITER,
+                ") ON CONFLICT (link_id) DO UPDATE SET mark = excluded.mark, \
+                   fence = excluded.fence, claimed_at = excluded.claimed_at \
+                 WHERE review_reminders.mark < excluded.mark",
+            ]),
             ReminderSubject::Seat { seat, left_at, .. } => sql!(
                 "DELETE FROM absent_waiters \
-                 WHERE link_id = $1 AND role = $2 AND left_at = $3 AND EXISTS ( \
+                 WHERE link_id = {seat.link} AND role = {seat.role} AND left_at = {left_at} \
+                 AND EXISTS ( \
                    SELECT 1 FROM share_links l JOIN documents d ON d.id = l.document_id \
-                   WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL \
+                   WHERE l.id = {seat.link} AND l.revoked_at IS NULL AND d.deleted_at IS NULL \
                      AND absent_waiters.user_id = \
-                       CASE WHEN $2 = 'writer' THEN d.owner_id ELSE l.reviewer_id END)",
-                seat.link,
-                seat.role,
-                left_at
+                       CASE WHEN {seat.role} = 'writer' THEN d.owner_id ELSE l.reviewer_id END)"
             ),
             ReminderSubject::Request { request, .. } => sql!(
                 "INSERT INTO request_reminders (request_id, fence, claimed_at) \
-                 SELECT q.id, $2, $3 FROM review_requests q \
-                 WHERE q.id = $1 AND q.state = 'pending' ON CONFLICT (request_id) DO NOTHING",
-                request,
-                fence,
-                now
+                 SELECT q.id, {fence}, {now} FROM review_requests q \
+                 WHERE q.id = {request} AND q.state = 'pending' ON CONFLICT (request_id) DO NOTHING"
             ),
         };
         Ok(Some(claim.run(tx).await? == 1))

@@ -1,6 +1,6 @@
 //! Both engines accept each statement of the source: a misspelt column fails here in a second.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
@@ -28,8 +28,10 @@ pub(crate) async fn every_statement_of_the_source_is_prepared(desk: Desk) {
     let statements = statements(is_postgres);
     assert!(STATEMENTS_MIN <= statements.len(), "{} statements", statements.len());
     let mut faults = Vec::new();
-    for (path, text) in statements {
-        if let Err(error) = prepare(&mut stranger, statement_text(&text, is_postgres)).await {
+    for Found { path, text, names } in statements {
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let rendered = statement_text(&text, &names, is_postgres);
+        if let Err(error) = prepare(&mut stranger, rendered).await {
             faults.push(format!("{path}: {error}\n{text}"));
         }
     }
@@ -41,7 +43,7 @@ pub(crate) async fn every_statement_of_the_source_is_prepared(desk: Desk) {
 /// Goal: a statement that writes fails in a `Read` and in a `Snapshot`, and runs where writes belong.
 pub(crate) async fn a_write_in_a_read_is_rejected(desk: Desk) {
     let (storage, document) = (&desk.storage, desk.document().await);
-    let rename = || sql!("UPDATE documents SET title = 'new' WHERE id = $1", document);
+    let rename = || sql!("UPDATE documents SET title = 'new' WHERE id = {document}");
     let read: Result<u64, StorageError> =
         run!(storage, Read, tx => { rename().run(tx).await }).await;
     let snapshot: Result<u64, StorageError> =
@@ -82,8 +84,21 @@ enum Token {
     Mark(char),
 }
 
-/// The path and the text of each `sql!` and `Sql::of` of `src`, for one engine, with its marks.
-fn statements(is_postgres: bool) -> Vec<(String, String)> {
+impl Token {
+    fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+}
+
+/// A statement with its marks and the names of its arguments.
+struct Found {
+    path: String,
+    text: String,
+    names: Vec<String>,
+}
+
+/// Each `sql!` and `kind!` of `src`, for one engine.
+fn statements(is_postgres: bool) -> Vec<Found> {
     let files: Vec<(PathBuf, Vec<Token>)> =
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"))
             .into_iter()
@@ -113,9 +128,14 @@ fn statements(is_postgres: bool) -> Vec<(String, String)> {
             Token::Mark(mark) => panic!("{}: {mark} in a statement", path.display()),
         };
         for at in 0..tokens.len() {
-            let Some(parts) = parts_at(&tokens[at..], is_postgres) else { continue };
-            let text = parts.iter().map(text_of).collect::<String>();
-            found.push((path.display().to_string(), text));
+            let (tokens, path) = (&tokens[at..], path.display().to_string());
+            if let Some(text) = kind_at(tokens) {
+                found.push(Found { names: names_of(&text), path, text });
+                continue;
+            }
+            let Some(parts) = parts_at(tokens, is_postgres) else { continue };
+            let (text, names) = (parts.iter().map(text_of).collect(), names_at(tokens));
+            found.push(Found { path, text, names });
         }
     }
     found
@@ -125,10 +145,6 @@ fn statements(is_postgres: bool) -> Vec<(String, String)> {
 fn parts_at(tokens: &[Token], is_postgres: bool) -> Option<Vec<Token>> {
     let word = |at: usize, wanted: &str| tokens.get(at) == Some(&Token::Word(wanted.to_owned()));
     let mark = |at: usize, wanted: char| tokens.get(at) == Some(&Token::Mark(wanted));
-    if word(0, "Sql") && mark(1, ':') && mark(2, ':') && word(3, "of") && mark(5, '&') {
-        return matches!(tokens.get(7), Some(Token::Text(_) | Token::Word(_)))
-            .then(|| list(&tokens[7..]));
-    }
     if !(word(0, "sql") && mark(1, '!') && mark(2, '(')) {
         return None;
     }
@@ -142,6 +158,60 @@ fn parts_at(tokens: &[Token], is_postgres: bool) -> Option<Vec<Token>> {
         Token::Text(_) | Token::Word(_) => Some(vec![tokens[3].clone()]),
         Token::Mark(_) => None,
     }
+}
+
+/// The names of the arguments of a `sql!` that begins here: its texts have them, or the list behind. A constant
+/// only uses them.
+fn names_at(tokens: &[Token]) -> Vec<String> {
+    let mut depth = 0;
+    let call = tokens.iter().skip(2).take_while(|it| {
+        depth += i32::from(matches!(it, Token::Mark('(' | '[' | '{')));
+        depth -= i32::from(matches!(it, Token::Mark(')' | ']' | '}')));
+        depth > 0
+    });
+    let call: Vec<_> = call.collect();
+    let mut names = names_of(&call.iter().filter_map(|it| it.text()).collect::<String>());
+    for (at, token) in call.iter().enumerate().skip(1) {
+        let is_item = *call[at - 1] == Token::Mark(',');
+        let is_named = matches!(call.get(at + 1), None | Some(Token::Mark(',' | '=')));
+        if let Token::Word(name) = token
+            && (is_item && is_named && name.contains(char::is_lowercase))
+        {
+            names.push(name.clone());
+        }
+    }
+    unique(names)
+}
+
+/// The expressions in the braces of a text.
+fn names_of(text: &str) -> Vec<String> {
+    let text = text.replace("{{", "");
+    let words = text.split('{').skip(1).filter_map(|it| it.split_once('}'));
+    let words = words.map(|(word, _)| word).filter(|it| !it.starts_with('@'));
+    unique(words.map(str::to_owned).collect())
+}
+
+fn unique(mut names: Vec<String>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
+/// The text of a `kind!` that begins here.
+fn kind_at(tokens: &[Token]) -> Option<String> {
+    use Token::{Mark, Text, Word};
+    let [Word(kind), Mark('!'), Mark('('), Text(_), _, Text(columns), _, rest @ ..] = tokens else {
+        return None;
+    };
+    let [Mark('('), Text(key), _, Text(more), Mark(')'), _, Text(of_user), ..] = rest else {
+        return None;
+    };
+    (kind == "kind").then(|| {
+        format!(
+            "SELECT {key} AS key, {more} AS more, {columns} {of_user} \
+             AND ({key}, {more}) > ({{key}}, {{more}}) ORDER BY {key}, {more} LIMIT {{rows}}"
+        )
+    })
 }
 
 fn list(tokens: &[Token]) -> Vec<Token> {
@@ -174,6 +244,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
             found.extend(sources(&path));
         } else if path.extension().is_some_and(|extension| extension == "rs")
             && !path.ends_with("storage/statement.rs")
+            && !path.ends_with("sql/lib.rs")
         {
             found.push(path);
         }

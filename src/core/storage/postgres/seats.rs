@@ -13,11 +13,11 @@ pub(crate) async fn accept(tx: &mut Tx, grant: &Grant) -> Result<bool, TxError> 
     let Grant { seat, fence, session, ref user, now } = *grant;
     let ratified = sql!(
         "WITH active AS ( \
-           SELECT id, document_id FROM share_links WHERE id = $1 AND revoked_at IS NULL \
-           AND ($2 <> 'reviewer' OR reviewer_id = $5) \
+           SELECT id, document_id FROM share_links WHERE id = {seat.link} AND revoked_at IS NULL \
+           AND ({seat.role} <> 'reviewer' OR reviewer_id = {user}) \
          ), ratified AS ( \
            INSERT INTO seats AS s (link_id, role, fence, session_id, user_id, ratified_at) \
-           SELECT a.id, $2, $3, $4, $5, $6 FROM active a \
+           SELECT a.id, {seat.role}, {fence}, {session}, {user}, {now} FROM active a \
            ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, \
              session_id = excluded.session_id, user_id = excluded.user_id, \
              ratified_at = excluded.ratified_at \
@@ -25,13 +25,7 @@ pub(crate) async fn accept(tx: &mut Tx, grant: &Grant) -> Result<bool, TxError> 
              OR (s.fence = excluded.fence AND s.session_id = excluded.session_id) \
            RETURNING 1 \
          ) UPDATE documents d SET grants = d.grants + 1 FROM active a, ratified \
-         WHERE d.id = a.document_id",
-        seat.link,
-        seat.role,
-        fence,
-        session,
-        user,
-        now
+         WHERE d.id = a.document_id"
     );
     Ok(ratified.run(tx).await? > 0)
 }

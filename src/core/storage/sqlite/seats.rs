@@ -21,7 +21,7 @@ pub(crate) async fn accept(
     let stored = sql!(
         "INSERT INTO seats (link_id, role, fence, session_id, user_id, ratified_at) \
          SELECT l.id, w.value ->> 1, w.value ->> 2, w.value ->> 3, w.value ->> 4, w.value ->> 5 \
-         FROM {rows:$1} CROSS JOIN share_links l \
+         FROM {@rows:{grants}} CROSS JOIN share_links l \
          WHERE l.id = w.value ->> 0 AND l.revoked_at IS NULL \
          AND (w.value ->> 1 <> 'reviewer' OR l.reviewer_id = w.value ->> 4) \
          ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, \
@@ -30,7 +30,7 @@ pub(crate) async fn accept(
          WHERE seats.fence < excluded.fence \
            OR (seats.fence = excluded.fence AND seats.session_id = excluded.session_id) \
          RETURNING link_id, role, fence, session_id",
-        json(&group.iter().map(grant).collect::<Vec<_>>())?
+        grants = json(&group.iter().map(grant).collect::<Vec<_>>())?
     );
     let mut accepted = Vec::with_capacity(group.len());
     for row in stored.rows(tx).await? {

@@ -107,7 +107,9 @@ async fn lists_and_checks_use_indexes() {
 #[tokio::test]
 async fn a_decision_finds_its_reviews_by_id() {
     let (_folder, sqlite, _) = open().await;
-    let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", render(UPDATE_REVIEWS, false)));
+    let names = ["status", "at", "decision", "decided_by", "decided_at", "by", "rows", "link"];
+    let statement = render(UPDATE_REVIEWS, &names, false);
+    let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
     let plan: Vec<(i64, i64, i64, String)> =
         sqlx::query_as(explain).fetch_all(&sqlite.writer).await.unwrap();
     let steps: Vec<_> = plan.iter().map(|(.., step)| step.as_str()).collect();
