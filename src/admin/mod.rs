@@ -10,12 +10,12 @@ pub mod sessions;
 
 use crate::locks::Locks;
 use crate::pubsub::Pubsub;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::storage::Storage;
 
 #[derive(Clone)]
 pub struct Console {
-    seats: SeatService,
+    seats: Seats,
     storage: Storage,
     locks: Locks,
     pubsub: Pubsub,
@@ -23,7 +23,7 @@ pub struct Console {
 
 impl Console {
     #[must_use]
-    pub fn new(seats: SeatService, storage: Storage, locks: Locks, pubsub: Pubsub) -> Self {
+    pub fn new(seats: Seats, storage: Storage, locks: Locks, pubsub: Pubsub) -> Self {
         Self { seats, storage, locks, pubsub }
     }
 }

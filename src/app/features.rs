@@ -26,7 +26,7 @@ use crate::persons::{self, Persons};
 use crate::pubsub::Pubsub;
 use crate::push::{self, Notify};
 use crate::reminders::{self, Reminders};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sharing::invite::Invites;
 use crate::storage::Storage;
 use crate::transfer::{self, Transfers};
@@ -40,7 +40,7 @@ pub(super) struct Core<'a> {
     pub(super) locks: &'a Locks,
     pub(super) pubsub: &'a Pubsub,
     pub(super) tasks: &'a TaskTracker,
-    pub(super) seats: &'a SeatService,
+    pub(super) seats: &'a Seats,
     pub(super) invites: &'a Invites,
     pub(super) tokens: &'a Tokens,
     pub(super) oidc: Option<&'a Oidc>,

@@ -69,7 +69,7 @@ use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
 use crate::pubsub::{Pubsub, PubsubError};
 use crate::reviews::Reviews;
-use crate::seats::{SeatService, SeatServiceDeps};
+use crate::seats::{Seats, SeatsDeps};
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invites;
@@ -355,9 +355,9 @@ fn start_seats(
     locks: &Locks,
     pubsub: &Pubsub,
     tasks: &TaskTracker,
-) -> (SeatService, Reviews) {
+) -> (Seats, Reviews) {
     let (seat_settings, limits) = (&settings.seats, &settings.limits);
-    let (seats, missed) = SeatService::start(SeatServiceDeps {
+    let (seats, missed) = Seats::start(SeatsDeps {
         name: server_name(settings),
         storage: storage.clone(),
         locks: locks.clone(),
@@ -390,7 +390,7 @@ fn start_seats(
 fn state(
     settings: &Settings,
     storage: &Storage,
-    seats: SeatService,
+    seats: Seats,
     reviews: Reviews,
     entry: Entry,
     readiness: Readiness,

@@ -6,7 +6,7 @@ use tokio_util::task::TaskTracker;
 use crate::http::auth::host_keys::HostKeys;
 use crate::http::readiness::{Down, Probe, Readiness};
 use crate::locks::{Locks, LocksError};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 
@@ -33,7 +33,7 @@ const LOCKS_AWAY: &str = "Redis does not answer as it should, so no seat can be 
 pub(super) async fn start(
     storage: &Storage,
     locks: &Locks,
-    seats: &SeatService,
+    seats: &Seats,
     key_sets: impl Iterator<Item = (&'static str, HostKeys)>,
     tasks: &TaskTracker,
 ) -> Readiness {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::http::readiness::Readiness;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::storage::Storage;
 
 /// Time limit of everything after the drain. The stages below share it; `config/OPERATIONS.md` and
@@ -36,7 +36,7 @@ pub(super) struct Stopping {
     /// The period over which the server spreads the closes of its sockets.
     pub(super) drain: Duration,
     pub(super) readiness: Readiness,
-    pub(super) seats: SeatService,
+    pub(super) seats: Seats,
     pub(super) sockets: TaskTracker,
     pub(super) listening: CancellationToken,
     pub(super) tasks: TaskTracker,

@@ -43,7 +43,7 @@ use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName, Locks};
 use crate::periodic::Work;
 use crate::reviews::anchors::placed_in;
 use crate::rooms::{RoomError, Rooms};
-use crate::seats::{SeatError, SeatService};
+use crate::seats::{SeatError, Seats};
 use crate::storage::error::StorageError;
 use crate::storage::packed::sha256;
 use crate::storage::{Storage, trace};
@@ -112,7 +112,7 @@ type Built = Result<StoredExport, ExportError>;
 impl Exports {
     #[must_use]
     pub fn new(
-        seats: &SeatService,
+        seats: &Seats,
         storage: Storage,
         locks: Locks,
         tasks: TaskTracker,

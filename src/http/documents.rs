@@ -23,7 +23,7 @@ use crate::http::routes::Routes;
 use crate::http::sections::SectionBody;
 use crate::reviews::Reviews;
 use crate::rooms::RoomError;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sharing::Sharing;
 use crate::sharing::documents::DocumentDraft;
 use crate::storage::documents::Document;
@@ -133,7 +133,7 @@ fn created(document: Document) -> Response {
 
 /// `PUT /api/documents/by-external-id/{external_id}`
 async fn find_or_create(
-    (State(sharing), State(seats)): (State<Sharing>, State<SeatService>),
+    (State(sharing), State(seats)): (State<Sharing>, State<Seats>),
     storing: Storing,
     peer: Option<Extension<Peer>>,
     caller: Caller,
@@ -162,7 +162,7 @@ async fn find_or_create(
 /// `GET /api/documents`
 async fn list(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     caller: Caller,
     Query(ListQuery { deleted, limit, cursor }): Query<ListQuery>,
 ) -> Result<Response, ApiError> {
@@ -189,7 +189,7 @@ async fn list(
 /// `GET /api/documents/{id}`
 async fn show(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Json<Document>, ApiError> {
@@ -202,7 +202,7 @@ async fn show(
 /// slow to read, the stored count remains.
 async fn count_now(
     document: &mut Document,
-    seats: &SeatService,
+    seats: &Seats,
     requester: &Requester,
 ) -> Result<(), ApiError> {
     if seats.is_open(document.id) {
@@ -218,7 +218,7 @@ async fn count_now(
 /// `PATCH /api/documents/{id}`
 async fn rename(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     JsonBody(body): JsonBody<TitleBody>,
@@ -233,7 +233,7 @@ async fn rename(
 /// `DELETE /api/documents/{id}`
 async fn delete(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     Query(query): Query<DeleteQuery>,
@@ -267,7 +267,7 @@ async fn restore(
 async fn text(
     State(sharing): State<Sharing>,
     State(reviews): State<Reviews>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     Query(TextQuery { view }): Query<TextQuery>,

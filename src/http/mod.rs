@@ -79,7 +79,7 @@ use crate::http::routes::Routes;
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
 use crate::reviews::Reviews;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sharing::Sharing;
 
 /// Time limit from the end of a request's head to the beginning of its response.
@@ -102,7 +102,7 @@ pub struct HttpState {
     pub sharing: Sharing,
     pub readiness: Readiness,
     pub scrape: MetricsHandle,
-    pub seats: SeatService,
+    pub seats: Seats,
     pub reviews: Reviews,
     pub tarpit: Tarpit,
     pub guest_budgets: GuestBudgets,

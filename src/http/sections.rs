@@ -21,7 +21,7 @@ use crate::http::guest_budgets::Storing;
 use crate::http::reviews::{expected_version, version_tag};
 use crate::http::routes::Routes;
 use crate::outbox::event::Event;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sharing::{Sharing, SharingError};
 use crate::yjs::text::Text;
 
@@ -91,7 +91,7 @@ fn tagged(version: i64, sections: Vec<Section>) -> Response {
 /// `GET /api/documents/{id}/sections`: for the owner, and the reviewer of its share link.
 async fn show(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Response, ApiError> {
@@ -106,7 +106,7 @@ async fn show(
 /// `PUT /api/documents/{id}/sections`: for the owner.
 async fn set(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     storing: Storing,
     caller: Caller,
     Path(id): Path<DocumentId>,

@@ -24,7 +24,7 @@ use crate::http::routes::{MESSAGE_REQUEST_BYTES_MAX, Routes};
 use crate::offers::error::OfferError;
 use crate::offers::offer::{Offer, OfferClaim};
 use crate::offers::{OFFER_MESSAGE_CHARS_MAX, OfferTerms, Offers};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sharing::Sharing;
 
 const _: () = assert!((TITLE_CHARS_MAX + OFFER_MESSAGE_CHARS_MAX) * 12 < MESSAGE_REQUEST_BYTES_MAX);
@@ -173,7 +173,7 @@ async fn close(
 /// disconnects leaves the wait queue.
 async fn claim(
     Extension(offers): Extension<Offers>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     State(sharing): State<Sharing>,
     storing: Storing,
     caller: Caller,

@@ -33,7 +33,7 @@ use crate::locks::Guard;
 use crate::periodic::store::{JobCursors, JobOutcome, RatifiedRun};
 use crate::periodic::{Job, Work};
 use crate::persons::store::{Receipt, Running, Step};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sharing::invite::Invites;
 use crate::storage::Storage;
 use crate::storage::audit::AuditEntry;
@@ -68,7 +68,7 @@ pub enum PersonsError {
 #[derive(Clone)]
 pub struct Persons {
     storage: Storage,
-    seats: SeatService,
+    seats: Seats,
     invites: Invites,
     tokens: Tokens,
     exports: Arc<Semaphore>,
@@ -94,7 +94,7 @@ fn warn_of_look(error: &StorageError) {
 
 impl Persons {
     #[must_use]
-    pub fn new(storage: Storage, seats: SeatService, invites: Invites, tokens: Tokens) -> Self {
+    pub fn new(storage: Storage, seats: Seats, invites: Invites, tokens: Tokens) -> Self {
         let exports = Arc::new(Semaphore::new(EXPORTS_AT_ONCE));
         let rewrite_at = Arc::new(Mutex::new(Instant::now()));
         Self { storage, seats, invites, tokens, exports, rewrite_at }

@@ -20,7 +20,7 @@ use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
 use crate::rooms::server_edit::TRIES;
 use crate::rooms::{RoomError, Rooms};
-use crate::seats::{SeatError, SeatService};
+use crate::seats::{SeatError, Seats};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::packed::Packed;
@@ -96,14 +96,14 @@ pub struct Difference {
 
 #[derive(Clone, Debug)]
 pub struct Versions {
-    seats: SeatService,
+    seats: Seats,
     storage: Storage,
     rooms: Rooms,
 }
 
 impl Versions {
     #[must_use]
-    pub fn new(seats: SeatService, storage: Storage) -> Self {
+    pub fn new(seats: Seats, storage: Storage) -> Self {
         let rooms = seats.rooms().clone();
         Self { seats, storage, rooms }
     }

@@ -42,7 +42,7 @@ use crate::rooms::room::review_events::MissedQueue;
 use crate::rooms::server_edit::TRIES;
 use crate::rooms::version_recorder::History;
 use crate::rooms::{RoomError, Rooms};
-use crate::seats::{SeatError, SeatService};
+use crate::seats::{SeatError, Seats};
 use crate::storage::Storage;
 use crate::storage::guard::FenceGuard;
 use crate::storage::pagination::Cursor;
@@ -89,7 +89,7 @@ impl Revision {
 
 #[derive(Clone, Debug)]
 pub struct Reviews {
-    seats: SeatService,
+    seats: Seats,
     storage: Storage,
     pubsub: Pubsub,
     rooms: Rooms,
@@ -101,7 +101,7 @@ impl Reviews {
     /// Starts the delivery of the changes that rooms of `queue` missed.
     #[must_use]
     pub fn start(
-        seats: SeatService,
+        seats: Seats,
         storage: Storage,
         pubsub: Pubsub,
         tasks: TaskTracker,

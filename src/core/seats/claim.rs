@@ -33,7 +33,7 @@ use crate::outbox::{Outbox, OutboxReader, outbox};
 use crate::pubsub::Topic;
 use crate::rooms::RoomError;
 use crate::rooms::room::peers::{Step, peer_message};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::seats::handle::SeatHandle;
 use crate::seats::joining::Arriving;
 use crate::sessions::session::{Session, SessionIdentity, SessionState, pass_of};
@@ -75,7 +75,7 @@ impl SeatRequest {
     }
 }
 
-impl SeatService {
+impl Seats {
     /// An outbox that fits a whole document and some frames, and its reader for the socket.
     #[must_use]
     pub fn outbox(&self) -> (Outbox, OutboxReader) {

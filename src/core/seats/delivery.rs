@@ -2,7 +2,7 @@
 //!
 //! The server drops a request's future when its client disconnects or its time is over. A commit in
 //! flight then finishes in the database without its messages. So the route of a change runs its handler in
-//! a task of the server ([`complete`](SeatService::complete)), and awaits that task.
+//! a task of the server ([`complete`](Seats::complete)), and awaits that task.
 //!
 //! A server that dies between the two publishes no message. The comparison at each tick
 //! ([`reconcile`](crate::seats::reconcile)) delivers the effect in this case.
@@ -19,13 +19,13 @@ use crate::locks::LockName;
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
 use crate::pubsub::{Message, Signal, Topic};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::seats::peers::ANNOUNCED_EVERY;
 use crate::sessions::session::Session;
 use crate::storage::bin::LinkEnd;
 use crate::storage::trace;
 
-impl SeatService {
+impl Seats {
     /// Runs `work` to its end, even if the caller drops the returned future. Panics if `work` panics.
     #[expect(clippy::disallowed_methods, reason = "one for each request")]
     pub async fn complete<T: Send + 'static>(

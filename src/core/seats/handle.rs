@@ -13,7 +13,7 @@ use crate::domain::limits::{AWARENESS_BYTES_MAX, FLUSH_TIMEOUT};
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
 use crate::rooms::room::Room;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sessions::budgets::{byte_quota, is_within, message_quota};
 use crate::sessions::session::{Session, SessionState};
 use crate::yjs::log::Origin;
@@ -33,7 +33,7 @@ pub enum SocketEnd {
 /// the session instead, it leaves room and seat as a broken connection does.
 #[derive(Debug)]
 pub struct SeatHandle {
-    seats: SeatService,
+    seats: Seats,
     session: Arc<Session>,
     room: Arc<Room>,
     messages: DefaultDirectRateLimiter,
@@ -42,7 +42,7 @@ pub struct SeatHandle {
 }
 
 impl SeatHandle {
-    pub(crate) fn new(seats: SeatService, session: Arc<Session>, room: Arc<Room>) -> Self {
+    pub(crate) fn new(seats: Seats, session: Arc<Session>, room: Arc<Room>) -> Self {
         let (limits, clock) = (&seats.shared.limits, &seats.shared.clock);
         let messages = RateLimiter::direct_with_clock(message_quota(limits), clock.clone());
         let bytes = RateLimiter::direct_with_clock(byte_quota(limits), clock.clone());
@@ -195,7 +195,7 @@ impl Drop for SeatHandle {
     }
 }
 
-fn hold_during_grace_later(seats: SeatService, session: Arc<Session>, room: Arc<Room>) {
+fn hold_during_grace_later(seats: Seats, session: Arc<Session>, room: Arc<Room>) {
     let now = Instant::now();
     let grace = seats.shared.terms.resume_grace.saturating_sub(session.silent_for(now));
     let tasks = seats.shared.tasks.clone();
@@ -204,12 +204,7 @@ fn hold_during_grace_later(seats: SeatService, session: Arc<Session>, room: Arc<
 }
 
 /// Reserves the seat of a broken connection for the resume grace, then ends the session.
-async fn hold_during_grace(
-    seats: SeatService,
-    session: Arc<Session>,
-    room: Arc<Room>,
-    until: Instant,
-) {
+async fn hold_during_grace(seats: Seats, session: Arc<Session>, room: Arc<Room>, until: Instant) {
     // A stopping server ends the grace at once: a client can only resume on another server.
     let stop = seats.shared.stop.clone();
     stop.run_until_cancelled(sleep_until(until)).await;
@@ -217,7 +212,7 @@ async fn hold_during_grace(
     end(&seats, &session, &room).await;
 }
 
-async fn end(seats: &SeatService, session: &Session, room: &Arc<Room>) {
+async fn end(seats: &Seats, session: &Session, room: &Arc<Room>) {
     // The database rejects pending edits under the next fence, so they are flushed first. During
     // the flush the seat counts as away: a probe by the same user succeeds at once.
     let was_seated = session.went_away() || session.state() == SessionState::Away;

@@ -24,7 +24,7 @@ use crate::domain::limits::{FLUSH_TIMEOUT, PEER_ACK_TIMEOUT, PROBE_TIMEOUT, REQU
 use crate::locks::Holder;
 use crate::outbox::close::LostReason;
 use crate::pubsub::{Message, Reply, Request};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::seats::peer_rpc::RequestError;
 use crate::sessions::session::{Session, SessionState};
 
@@ -61,7 +61,7 @@ impl Liveness {
     }
 }
 
-impl SeatService {
+impl Seats {
     /// Whether the session that holds a seat is alive, on any server. Probes its socket, within
     /// [`PROBE_TIMEOUT`].
     pub(crate) async fn is_alive(&self, holder: &Holder) -> bool {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::domain::ids::{NodeId, SessionId};
 use crate::pubsub::{Reply, Request};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sessions::session::{Session, SessionState};
 
 const FACTS_TIMEOUT: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ pub struct LocalFacts {
     pub idle_left: Option<u64>,
 }
 
-impl SeatService {
+impl Seats {
     pub fn local_facts(&self, session: &Session) -> LocalFacts {
         let (now, terms) = (Instant::now(), &self.shared.terms);
         let (heard_ago, active_ago) = (session.silent_for(now), session.idle_for(now));

@@ -69,7 +69,7 @@ use crate::yjs::text::Text;
 pub use crate::seats::error::SeatError;
 
 #[derive(Clone, Debug)]
-pub struct SeatServiceDeps {
+pub struct SeatsDeps {
     /// The name of this server, for administrators.
     pub name: String,
     pub storage: Storage,
@@ -82,7 +82,7 @@ pub struct SeatServiceDeps {
 }
 
 #[derive(Clone, Debug)]
-pub struct SeatService {
+pub struct Seats {
     shared: Arc<Shared>,
 }
 
@@ -145,23 +145,15 @@ impl Drop for CriticalTask {
     }
 }
 
-impl SeatService {
+impl Seats {
     /// Starts the seat tick, the persister and the subscriptions. The queue contains the rooms that
     /// missed a change of a review; [`Reviews::start`] consumes it.
     ///
     /// [`Reviews::start`]: crate::reviews::Reviews::start
     #[must_use]
-    pub fn start(deps: SeatServiceDeps) -> (Self, MissedQueue) {
-        let SeatServiceDeps {
-            name,
-            storage,
-            locks,
-            pubsub,
-            terms,
-            limits,
-            history: checkpoints,
-            tasks,
-        } = deps;
+    pub fn start(deps: SeatsDeps) -> (Self, MissedQueue) {
+        let SeatsDeps { name, storage, locks, pubsub, terms, limits, history: checkpoints, tasks } =
+            deps;
         let (persister, queue) = persister(storage.clone());
         let (history, jobs) = history();
         let (missed, missed_queue) = missed();

@@ -16,7 +16,7 @@ use crate::rooms::stored_document::StoredDocument;
 use crate::seats::claim::SeatRequest;
 use crate::seats::handle::SeatHandle;
 use crate::seats::joining::Arriving;
-use crate::seats::{SeatService, SeatServiceDeps};
+use crate::seats::{Seats, SeatsDeps};
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 
 /// Longer than a busy machine needs.
@@ -24,13 +24,13 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Office {
     pub(super) stored: StoredDocument,
-    pub(super) seats: SeatService,
+    pub(super) seats: Seats,
 }
 
 impl Office {
     pub(super) async fn open() -> Self {
         let stored = StoredDocument::new().await;
-        let (seats, _missed) = SeatService::start(SeatServiceDeps {
+        let (seats, _missed) = Seats::start(SeatsDeps {
             name: "galley-1".to_owned(),
             storage: stored.storage.clone(),
             locks: Locks::memory(),

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout};
 use crate::domain::ids::NodeId;
 use crate::domain::limits::REQUESTS_MAX;
 use crate::pubsub::{Message, Reply, Request, Signal, Topic};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::telemetry::last_hour;
 
 #[derive(Debug, Default)]
@@ -76,7 +76,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-impl SeatService {
+impl Seats {
     /// A request that cannot be published times out.
     pub async fn request(
         &self,

@@ -24,7 +24,7 @@ use crate::domain::limits::GRANTS_RATIFIED_AT_ONCE;
 use crate::domain::seat::Seat;
 use crate::locks::{Holder, LockName};
 use crate::rooms::room::Room;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sessions::session::Session;
 use crate::storage::seats::SeatRight;
 
@@ -32,7 +32,7 @@ use crate::storage::seats::SeatRight;
 /// buffers, so those of a statement do not grow with the sessions.
 const COMPARED_AT_ONCE: usize = 250;
 
-impl SeatService {
+impl Seats {
     /// Starts a comparison, or schedules one more after the running one.
     pub(crate) fn reconcile_soon(&self) {
         self.shared.reconcile_due.notify_one();

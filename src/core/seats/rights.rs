@@ -20,12 +20,12 @@ use tokio::time::{Instant, timeout};
 use crate::domain::limits::{GRANTS_RATIFIED_AT_ONCE, PROBE_TIMEOUT};
 use crate::locks::LockName;
 use crate::outbox::close::LostReason;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sessions::session::Session;
 use crate::storage::error::StorageError;
 use crate::storage::seats::{Ratified, SeatRight};
 
-impl SeatService {
+impl Seats {
     /// Ratifies the lost grants that each tick finds, until the sessions have finished.
     pub(super) async fn ratify_lost_grants(self, mut lost: mpsc::Receiver<Vec<Arc<Session>>>) {
         let finished = self.shared.finished.clone();

@@ -26,7 +26,7 @@ use crate::http::limit::Limiter;
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::peer::{Peer, network};
 use crate::http::security_log::SecurityLog;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sharing::Sharing;
 
 /// The services that [`identify`] uses.
@@ -38,7 +38,7 @@ pub(crate) struct Checks {
     pub(crate) origins: Origins,
     pub(crate) log: SecurityLog,
     pub(crate) accounts: Accounts,
-    pub(crate) seats: SeatService,
+    pub(crate) seats: Seats,
 }
 
 pub(crate) async fn identify(

@@ -22,7 +22,7 @@ use crate::http::ws::socket::{Socket, fault_of, message};
 use crate::http::ws::term::Term;
 use crate::outbox::close::Close;
 use crate::outbox::{OutboxReader, SocketMessage};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::seats::handle::{SeatHandle, TOO_MANY_MESSAGES};
 use crate::seats::joining::{Arriving, is_question, is_step_1};
 use crate::yjs::protocol;
@@ -37,7 +37,7 @@ pub(super) struct UnseatedSocket {
     /// A longer silence ends the socket.
     pub(super) silence_max: Duration,
     /// The service and the user to whom it charges each message, ping and pong.
-    pub(super) payer: (SeatService, UserId),
+    pub(super) payer: (Seats, UserId),
 }
 
 /// The messages and the state of a connection during the claim.
