@@ -76,8 +76,9 @@ impl Features {
     pub(super) fn prepare(core: &Core<'_>) -> Result<Self, SecretError> {
         let Core { settings, node, storage, locks, pubsub, tasks, seats, invites, tokens, oidc } =
             *core;
+        let texts = seats.texts();
         let notify = push_of(settings, storage)?;
-        let persons = Persons::new(storage.clone(), seats.clone(), invites.clone(), tokens.clone());
+        let persons = Persons::new(storage.clone(), texts.clone(), invites.clone(), tokens.clone());
         let (terms, limits) = (settings.jobs.terms(), &settings.limits);
         let reminders = Reminders::new(storage.clone(), locks.clone(), notify.clone(), terms);
         let jobs: Vec<Box<dyn periodic::Job>> =
@@ -91,7 +92,8 @@ impl Features {
             &limits.reserved_handles,
         );
         let fonts = PdfFonts::new(settings.exports.fonts.clone(), tasks.clone());
-        let exports = Exports::new(seats, storage.clone(), locks.clone(), tasks.clone(), fonts);
+        let exports =
+            Exports::new(texts.clone(), storage.clone(), locks.clone(), tasks.clone(), fonts);
         // Their requests have connections of their own: a slow receiver delays no push.
         let endpoints = settings.notify.endpoints();
         let webhooks = Webhooks::new(storage.clone(), Outgoing::default(), endpoints);
@@ -106,7 +108,7 @@ impl Features {
             .with(persons.clone())
             .with(reminders)
             .with(Transfers::new(storage.clone(), invites.clone()))
-            .with(Versions::new(seats.clone(), storage.clone()))
+            .with(Versions::new(seats.clone(), texts.clone(), storage.clone()))
             .with(webhooks.clone());
         let persons = (persons, *settings.seats.renew_every);
         Ok(Self { routes, jobs, exports, persons, notify, webhooks })

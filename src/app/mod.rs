@@ -445,6 +445,7 @@ fn state(
             reviews.tasks.clone(),
         ),
         reviews,
+        texts: seats.texts().clone(),
         seats,
         readiness,
         scrape,

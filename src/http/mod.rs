@@ -79,6 +79,7 @@ use crate::http::routes::Routes;
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
 use crate::reviews::Reviews;
+use crate::rooms::texts::Texts;
 use crate::seats::Seats;
 use crate::sharing::Sharing;
 
@@ -102,6 +103,7 @@ pub struct HttpState {
     pub sharing: Sharing,
     pub readiness: Readiness,
     pub scrape: MetricsHandle,
+    pub texts: Texts,
     pub seats: Seats,
     pub reviews: Reviews,
     pub tarpit: Tarpit,

@@ -29,7 +29,7 @@ impl Reviews {
     /// Stores a version of the text in which the writer rejected suggestions, or undid that.
     pub(crate) async fn record_rejection(&self, link: &MemberLink, authors: Vec<User>) {
         // During an edit there is no settled text; the version of the next pause contains it.
-        if let Ok(Some(text)) = self.rooms.durable_snapshot(link.document, &link.requester).await {
+        if let Ok(Some(text)) = self.texts.durable_snapshot(link.document, &link.requester).await {
             self.record_decision(link, authors, text, None).await;
         }
     }
@@ -61,6 +61,6 @@ impl Reviews {
             points.push(point(VersionKind::Decision, authors, after));
         }
         self.history.record(points).await;
-        self.rooms.version_stored(document, seq);
+        self.texts.version_stored(document, seq);
     }
 }

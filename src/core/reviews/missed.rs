@@ -83,7 +83,7 @@ impl Reviews {
     ) -> Result<String, RoomError> {
         let server = Requester::Server(room.document);
         let read = move |text: &Text| text.resolve_sections(stored);
-        let sections = self.seats.read_text(room.document, &server, read).await?;
+        let sections = self.texts.read(room.document, &server, read).await?;
         Ok(Event::SectionsChanged(&sections).json())
     }
 

@@ -38,10 +38,11 @@ use crate::reviews::anchors::to_review;
 pub use crate::reviews::error::ReviewError;
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
+use crate::rooms::RoomError;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::rooms::server_edit::TRIES;
+use crate::rooms::texts::Texts;
 use crate::rooms::version_recorder::History;
-use crate::rooms::{RoomError, Rooms};
 use crate::seats::{SeatError, Seats};
 use crate::storage::Storage;
 use crate::storage::guard::FenceGuard;
@@ -92,7 +93,7 @@ pub struct Reviews {
     seats: Seats,
     storage: Storage,
     pubsub: Pubsub,
-    rooms: Rooms,
+    texts: Texts,
     history: History,
     pub tasks: TaskTracker,
 }
@@ -107,8 +108,8 @@ impl Reviews {
         tasks: TaskTracker,
         queue: MissedQueue,
     ) -> Self {
-        let (rooms, history) = (seats.rooms().clone(), seats.history().clone());
-        let reviews = Self { seats, storage, pubsub, rooms, history, tasks };
+        let (texts, history) = (seats.texts().clone(), seats.history().clone());
+        let reviews = Self { seats, storage, pubsub, texts, history, tasks };
         reviews.seats.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
         reviews
     }
@@ -146,7 +147,7 @@ impl Reviews {
         };
         open.retain(|review| review.status == ReviewStatus::Open && review.suggestion.is_some());
         let read = move |text: &Text| plan::accepted_text(text, &open);
-        Ok(self.seats.read_text(document, requester, read).await?)
+        Ok(self.texts.read(document, requester, read).await?)
     }
 
     /// With its current place.
@@ -196,15 +197,13 @@ impl Reviews {
         link: &MemberLink,
         request: AnchorRequest,
     ) -> Result<(AnchorOrigin, RelativeRange, Vec<Anchor>), ReviewError> {
-        let rooms = &self.rooms;
-        let snapshot = rooms.snapshot(link.document, &link.requester).await?;
         let anchor = move |text: &Text| {
             let (origin, current) = text.anchor(&request)?;
             let Resolved { anchor, .. } =
                 text.resolve_within(&origin, &current, &mut Effort::default());
             Ok::<_, AnchorMismatch>((origin, current, vec![anchor]))
         };
-        let anchored = rooms.read_text(link.document, snapshot, anchor).await?;
+        let anchored = self.texts.read(link.document, &link.requester, anchor).await?;
         anchored.map_err(|_| ReviewError::AnchorMismatch)
     }
 

@@ -1,8 +1,7 @@
 //! The rooms that are open in this process.
 //!
 //! The first session that joins a document opens its room. The room leaves memory with its last
-//! session, once the persister has stored all its updates. A read of a document's text or anchors
-//! opens no room.
+//! session, once the persister has stored all its updates. A read of a text ([`texts`]) opens no room.
 
 pub(crate) mod error;
 pub mod memory;
@@ -13,6 +12,7 @@ pub mod snapshot;
 #[cfg(test)]
 pub(crate) mod stored_document;
 pub(crate) mod text_builder;
+pub mod texts;
 pub mod version_recorder;
 
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::rooms::memory::RoomMemory;
 use crate::rooms::persister::Persister;
 use crate::rooms::room::review_events::Missed;
 use crate::rooms::room::{Maintenance, NotJoined, Opening, ResetCause, Room, Trigger};
-use crate::rooms::snapshot::{BuildPermit, Snapshot};
+use crate::rooms::snapshot::Snapshot;
 use crate::rooms::text_builder::TextBuilder;
 use crate::sessions::options::RoomLimits;
 use crate::sessions::session::Session;
@@ -130,52 +130,6 @@ impl Rooms {
         room.filter(|room| !room.retired.is_cancelled())
     }
 
-    /// Acquires a build permit first: a waiting caller holds no document in memory. Dropping the future
-    /// leaves no work behind.
-    pub async fn snapshot(
-        &self,
-        document: DocumentId,
-        requester: &Requester,
-    ) -> Result<Snapshot, RoomError> {
-        let permit = Some(self.permit(requester).await?);
-        // A caller would take the readable part for the whole text. A room shows that it is damaged.
-        if let Some(room) = self.find(document) {
-            if room.is_damaged() {
-                return Err(RoomError::Unreadable);
-            }
-            let snapshot = self.beside(room.bytes(), move || room.snapshot()).await?;
-            return Ok(Snapshot { permit, ..snapshot });
-        }
-        let Opened { mut log, seq, is_damaged, .. } = self.read(document).await?;
-        if is_damaged {
-            return Err(RoomError::Unreadable);
-        }
-        let merged = self.beside(log.bytes(), move || log.merged()).await?;
-        Ok(Snapshot { merged, seq, is_durable: true, version: 0, permit })
-    }
-
-    pub async fn permit(&self, requester: &Requester) -> Result<BuildPermit, RoomError> {
-        self.text_builder.permit(requester).await
-    }
-
-    /// Runs work on texts on a blocking thread, under a permit of the requester.
-    pub async fn with_permit<T: Send + 'static>(
-        &self,
-        requester: &Requester,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, RoomError> {
-        self.text_builder.with_permit(requester, work).await
-    }
-
-    pub async fn read_text<T: Send + 'static>(
-        &self,
-        document: DocumentId,
-        snapshot: Snapshot,
-        read: impl FnOnce(&Text) -> T + Send + 'static,
-    ) -> Result<T, RoomError> {
-        self.text_builder.read(document, snapshot, read).await
-    }
-
     /// Retires a room without sessions and runs its last maintenance.
     pub fn close_if_unused(&self, room: &Arc<Room>) {
         if room.retire_if_unused() {
@@ -195,9 +149,10 @@ impl Rooms {
                 self.compact(room, &snapshot).await?;
             }
             let count = |text: &Text| count_characters(&text.content());
-            let permit = Some(self.permit(&Requester::Server(room.document)).await?);
+            let builder = &self.text_builder;
+            let permit = Some(builder.permit(&Requester::Server(room.document)).await?);
             let snapshot = Snapshot { permit, ..snapshot };
-            let characters = self.read_text(room.document, snapshot, count).await?;
+            let characters = builder.read(room.document, snapshot, count).await?;
             self.storage.set_characters(room.document, characters).await?;
             Ok::<_, RoomError>(())
         };

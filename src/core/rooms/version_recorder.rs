@@ -347,11 +347,11 @@ async fn build(
     let permit = if is_short(checkpoint) {
         None
     } else {
-        Some(rooms.permit(&Requester::Server(document)).await?)
+        Some(rooms.text_builder.permit(&Requester::Server(document)).await?)
     };
     let snapshot = Snapshot { permit, ..snapshot };
     let pack = |text: &Text| Packed::of(&text.content());
-    let text = rooms.read_text(document, snapshot, pack).await?;
+    let text = rooms.text_builder.read(document, snapshot, pack).await?;
     Ok(Some(NewVersion {
         id: VersionId::generate(),
         document,

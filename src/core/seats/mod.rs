@@ -40,20 +40,20 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::bounds::permits::Requester;
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, NodeId, UserId};
+use crate::domain::ids::{NodeId, UserId};
 use crate::domain::limits::{ABSENT_WAITERS_QUEUED_MAX, GRANTS_RATIFIED_AT_ONCE};
 use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks};
 use crate::outbox::close::Close;
 use crate::outbox::event::Event;
 use crate::pubsub::Pubsub;
+use crate::rooms::Rooms;
 use crate::rooms::persister::{self, Persister, persister};
 use crate::rooms::room::Trigger;
 use crate::rooms::room::review_events::{MissedQueue, missed};
+use crate::rooms::texts::Texts;
 use crate::rooms::version_recorder::{self, History, history};
-use crate::rooms::{RoomError, Rooms};
 use crate::seats::liveness::Liveness;
 use crate::seats::peer_rpc::PendingRequests;
 use crate::seats::peers::Peers;
@@ -64,7 +64,6 @@ use crate::sessions::registry::Registry;
 use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
-use crate::yjs::text::Text;
 
 pub use crate::seats::error::SeatError;
 
@@ -98,6 +97,7 @@ struct Shared {
     registry: Registry,
     liveness: Liveness,
     rooms: Rooms,
+    texts: Texts,
     persister: Persister,
     history: History,
     last_tick: TickClock,
@@ -186,6 +186,7 @@ impl Seats {
             tasks,
             registry: Registry::default(),
             liveness: Liveness::default(),
+            texts: Texts::new(rooms.clone()),
             rooms,
             persister,
             history,
@@ -265,8 +266,8 @@ impl Seats {
     }
 
     #[must_use]
-    pub fn rooms(&self) -> &Rooms {
-        &self.shared.rooms
+    pub fn texts(&self) -> &Texts {
+        &self.shared.texts
     }
 
     #[must_use]
@@ -320,31 +321,6 @@ impl Seats {
             // ended.
             .filter(|holder| holder.owner.id == *user && holder.owner.node != here)
             .map(|holder| holder.fence))
-    }
-
-    #[must_use]
-    pub fn is_open(&self, document: DocumentId) -> bool {
-        self.shared.rooms.find(document).is_some()
-    }
-
-    /// The current text of a document, with edits that are relayed and not yet stored.
-    pub async fn text(
-        &self,
-        document: DocumentId,
-        requester: &Requester,
-    ) -> Result<String, RoomError> {
-        self.read_text(document, requester, Text::content).await
-    }
-
-    /// Reads the current text of a document, as [`text`](Self::text) does.
-    pub async fn read_text<T: Send + 'static>(
-        &self,
-        document: DocumentId,
-        requester: &Requester,
-        read: impl FnOnce(&Text) -> T + Send + 'static,
-    ) -> Result<T, RoomError> {
-        let snapshot = self.shared.rooms.snapshot(document, requester).await?;
-        self.shared.rooms.read_text(document, snapshot, read).await
     }
 
     /// Seats no further session: the server closes each new socket with 1012. Seated sessions stay.

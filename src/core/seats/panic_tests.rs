@@ -73,7 +73,9 @@ async fn g12_a_task_that_panics_leaves_its_room_and_its_seat() {
     });
     assert!(task.await.expect_err("it panicked").is_panic());
     let left = async {
-        while office.seats.is_open(office.stored.document) || !office.seats.registry().is_empty() {
+        while office.seats.texts().is_open(office.stored.document)
+            || !office.seats.registry().is_empty()
+        {
             sleep(Duration::from_millis(10)).await;
         }
     };
