@@ -23,7 +23,6 @@ use crate::outgoing::Outgoing;
 use crate::partners::{self, Partners};
 use crate::periodic::{self, Jobs, Work};
 use crate::persons::{self, Persons};
-use crate::pubsub::Pubsub;
 use crate::push::{self, Notify};
 use crate::reminders::{self, Reminders};
 use crate::seats::Seats;
@@ -38,7 +37,6 @@ pub(super) struct Core<'a> {
     pub(super) node: NodeId,
     pub(super) storage: &'a Storage,
     pub(super) locks: &'a Locks,
-    pub(super) pubsub: &'a Pubsub,
     pub(super) tasks: &'a TaskTracker,
     pub(super) seats: &'a Seats,
     pub(super) invites: &'a Invites,
@@ -74,8 +72,7 @@ pub(crate) fn routes() -> Routes {
 impl Features {
     /// Prepares the features. From here on the transaction of an event writes its webhooks.
     pub(super) fn prepare(core: &Core<'_>) -> Result<Self, SecretError> {
-        let Core { settings, node, storage, locks, pubsub, tasks, seats, invites, tokens, oidc } =
-            *core;
+        let Core { settings, node, storage, locks, tasks, seats, invites, tokens, oidc } = *core;
         let texts = seats.texts();
         let notify = push_of(settings, storage)?;
         let persons = Persons::new(storage.clone(), texts.clone(), invites.clone(), tokens.clone());
@@ -98,7 +95,12 @@ impl Features {
         let endpoints = settings.notify.endpoints();
         let webhooks = Webhooks::new(storage.clone(), Outgoing::default(), endpoints);
         let routes = routes()
-            .with(Console::new(seats.clone(), storage.clone(), locks.clone(), pubsub.clone()))
+            .with(Console::new(
+                seats.clone(),
+                seats.peers().clone(),
+                storage.clone(),
+                locks.clone(),
+            ))
             .with(exports.clone())
             .with(jobs.clone())
             .with(notify.clone())

@@ -180,7 +180,6 @@ impl App {
             node,
             storage: &storage,
             locks: &locks,
-            pubsub: &pubsub,
             tasks: &tasks,
             seats: &seats,
             invites: &invites,

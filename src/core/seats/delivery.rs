@@ -9,7 +9,6 @@
 
 use std::panic::resume_unwind;
 
-use tokio::time::interval;
 use tracing::Instrument as _;
 
 use crate::domain::deletion::Deletion;
@@ -18,9 +17,8 @@ use crate::domain::seat::{Role, Seat};
 use crate::locks::LockName;
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
-use crate::pubsub::{Message, Signal, Topic};
+use crate::pubsub::{Message, Topic};
 use crate::seats::Seats;
-use crate::seats::peers::ANNOUNCED_EVERY;
 use crate::sessions::session::Session;
 use crate::storage::bin::LinkEnd;
 use crate::storage::trace;
@@ -122,7 +120,7 @@ impl Seats {
         }
     }
 
-    fn deleted_here(&self, document: DocumentId, deletion: &Deletion) {
+    pub(super) fn deleted_here(&self, document: DocumentId, deletion: &Deletion) {
         let mut sessions = self.shared.registry.all();
         sessions.retain(|session| session.identity.document == document);
         for session in sessions {
@@ -172,52 +170,18 @@ impl Seats {
         }
     }
 
-    pub fn evict_here(&self, session_id: SessionId) {
+    /// Ends a session whose grant the database has vacated, on its server.
+    pub async fn evict(&self, session: SessionId) {
+        self.evict_here(session);
+        let message = Message::Evicted(session);
+        if let Err(error) = self.shared.pubsub.publish(Topic::Cluster, &message).await {
+            tracing::warn!(%error, "the session's server finds the eviction at its next renewal");
+        }
+    }
+
+    pub(super) fn evict_here(&self, session_id: SessionId) {
         if let Some(session) = self.shared.registry.session(session_id) {
             self.lose(&session, LostReason::Evicted);
         }
-    }
-
-    pub(crate) async fn handle_cluster_messages(self) {
-        let mut cluster = self.shared.pubsub.subscribe(Topic::Cluster);
-        let mut announcements = interval(ANNOUNCED_EVERY);
-        loop {
-            let signal = tokio::select! {
-                () = self.shared.finished.cancelled() => return,
-                signal = cluster.next() => signal,
-                _ = announcements.tick() => {
-                    self.announce().await;
-                    continue;
-                }
-            };
-            match signal {
-                Signal::Message { from, message: Message::Hello } => {
-                    self.heard(from).await;
-                    self.publish(from, Message::Hello).await;
-                }
-                Signal::Message { message: Message::Revoked(link), .. } => self.revoke_here(link),
-                Signal::Message { message: Message::Deleted { document, deletion }, .. } => {
-                    self.deleted_here(document, &deletion);
-                }
-                Signal::Message { message: Message::Evicted(session), .. } => {
-                    self.evict_here(session);
-                }
-                Signal::Message { message: Message::Removed { link, user }, .. } => {
-                    self.reviewer_removed_here(link, &user);
-                }
-                Signal::Message { .. } => {}
-                // A revocation may be among the lost messages (G14). The comparison runs in a task
-                // of its own, so that this one receives the next message at once.
-                Signal::Gap => {
-                    self.announce().await;
-                    self.reconcile_soon();
-                }
-            }
-        }
-    }
-
-    /// Announces this server to all others. A lost announcement is repeated within a minute.
-    pub(super) async fn announce(&self) {
-        let _unsent = self.shared.pubsub.publish(Topic::Cluster, &Message::Hello).await;
     }
 }

@@ -78,7 +78,11 @@ impl Seats {
                 let node = holder.owner.node;
                 let result = self.shared.liveness.probe_of(session_id);
                 let probing = async || {
-                    let reply = self.request(node, Request::Probe(session_id), PROBE_TIMEOUT).await;
+                    let reply = self
+                        .shared
+                        .peers
+                        .request(node, Request::Probe(session_id), PROBE_TIMEOUT)
+                        .await;
                     // With too many requests in flight no session loses its seat.
                     matches!(reply, Ok(Reply::Alive) | Err(RequestError::TooMany))
                 };
@@ -104,11 +108,11 @@ impl Seats {
         let request = Request::Replace { session: session_id, document: identity.document };
         let without_reply = Message::Request { id: 0, request };
         if !identity.seat.role.may_edit_text() {
-            return self.publish(node, without_reply).await;
+            return self.shared.peers.publish(node, without_reply).await;
         }
         let flush = async {
             let (mut pause, mut limit) = (FLUSH_POLL_PAUSES.0, PEER_ACK_TIMEOUT);
-            while self.request(node, request, limit).await? == Reply::Flushing {
+            while self.shared.peers.request(node, request, limit).await? == Reply::Flushing {
                 sleep(pause).await;
                 // The first reply proves that the server lives.
                 (pause, limit) = ((pause * 2).min(FLUSH_POLL_PAUSES.1), FLUSH_TIMEOUT);
@@ -117,7 +121,7 @@ impl Seats {
         };
         match timeout(FLUSH_TIMEOUT, flush).await {
             Ok(Ok(())) => {}
-            Ok(Err(RequestError::TooMany)) => self.publish(node, without_reply).await,
+            Ok(Err(RequestError::TooMany)) => self.shared.peers.publish(node, without_reply).await,
             Ok(Err(RequestError::TimedOut)) | Err(_) => {
                 tracing::warn!(seat = %identity.seat, peer = %node, "a seat was taken over from a silent server");
             }
@@ -137,11 +141,11 @@ impl Seats {
         let Ok(permit) = Arc::clone(&self.shared.liveness.permits).try_acquire_owned() else {
             return Some(Reply::Alive);
         };
-        let seats = self.clone();
+        let peers = self.shared.peers.clone();
         #[expect(clippy::disallowed_methods, reason = "under the permit")]
         self.shared.tasks.spawn(async move {
             let reply = if probe(&session).await { Reply::Alive } else { Reply::Gone };
-            seats.publish(from, Message::Reply { id, reply }).await;
+            peers.publish(from, Message::Reply { id, reply }).await;
             drop(permit);
         });
         None

@@ -56,7 +56,7 @@ impl Seats {
             // The session ended a moment ago: otherwise this server's registry would contain it.
             return None;
         }
-        match self.request(node, Request::Facts(session_id), FACTS_TIMEOUT).await {
+        match self.shared.peers.request(node, Request::Facts(session_id), FACTS_TIMEOUT).await {
             Ok(Reply::Facts(json)) => serde_json::from_str(&json).ok(),
             Ok(_) | Err(_) => None,
         }

@@ -20,10 +20,11 @@ pub mod handle;
 pub mod joining;
 pub(crate) mod liveness;
 pub mod local_facts;
+mod messages;
 #[cfg(test)]
 mod panic_tests;
 pub(crate) mod peer_rpc;
-pub(crate) mod peers;
+pub mod peers;
 pub(crate) mod reconcile;
 pub(crate) mod rights;
 pub mod tick;
@@ -55,7 +56,6 @@ use crate::rooms::room::review_events::{MissedQueue, missed};
 use crate::rooms::texts::Texts;
 use crate::rooms::version_recorder::{self, History, history};
 use crate::seats::liveness::Liveness;
-use crate::seats::peer_rpc::PendingRequests;
 use crate::seats::peers::Peers;
 use crate::seats::tick::TickClock;
 use crate::sessions::budgets::UserBudgets;
@@ -87,10 +87,10 @@ pub struct Seats {
 
 #[derive(Debug)]
 struct Shared {
-    name: String,
     storage: Storage,
     locks: Locks,
     pubsub: Pubsub,
+    peers: Peers,
     terms: SeatTerms,
     limits: RoomLimits,
     tasks: TaskTracker,
@@ -119,8 +119,6 @@ struct Shared {
     /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
     /// under a hypervisor.
     clock: DefaultClock,
-    requests: PendingRequests,
-    peers: Peers,
     /// Fires when the server begins to stop. The server then ends every resume grace.
     stop: CancellationToken,
     /// Fires after the last release and the last flush.
@@ -177,7 +175,7 @@ impl Seats {
             finished.clone(),
         );
         let shared = Shared {
-            name,
+            peers: Peers::new(name, pubsub.clone()),
             storage,
             locks,
             pubsub,
@@ -200,8 +198,6 @@ impl Seats {
             background_commits: Semaphore::new(1),
             absent_waiters: Arc::new(Semaphore::new(ABSENT_WAITERS_QUEUED_MAX)),
             clock: DefaultClock::default(),
-            requests: PendingRequests::default(),
-            peers: Peers::default(),
             stop: CancellationToken::new(),
             finished: finished.clone(),
             died: CancellationToken::new(),
@@ -246,13 +242,7 @@ impl Seats {
     /// The id of this server.
     #[must_use]
     pub fn node(&self) -> NodeId {
-        self.shared.pubsub.node()
-    }
-
-    #[must_use]
-    pub fn name_of(&self, node: NodeId) -> Option<String> {
-        let is_self = node == self.node();
-        if is_self { Some(self.shared.name.clone()) } else { self.shared.peers.name_of(node) }
+        self.shared.peers.node()
     }
 
     #[must_use]
