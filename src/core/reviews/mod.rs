@@ -291,7 +291,7 @@ impl Reviews {
 
     /// Charges the event of a review with `bytes` of text to the user who causes it.
     pub(crate) fn charge(&self, user: &User, bytes: usize) -> Result<(), ReviewError> {
-        let charged = self.seats.charge_event(&user.id, EVENT_BYTES + bytes);
+        let charged = self.seats.budgets().announce(&user.id, EVENT_BYTES + bytes);
         charged.map_err(ReviewError::TooFast)
     }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use governor::{DefaultDirectRateLimiter, RateLimiter};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -14,7 +13,7 @@ use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
 use crate::rooms::room::Room;
 use crate::seats::Seats;
-use crate::sessions::budgets::{byte_quota, is_within, message_quota};
+use crate::sessions::budgets::SocketBudget;
 use crate::sessions::session::{Session, SessionState};
 use crate::yjs::log::Origin;
 use crate::yjs::protocol::{self, ClientFrame};
@@ -36,17 +35,14 @@ pub struct SeatHandle {
     seats: Seats,
     session: Arc<Session>,
     room: Arc<Room>,
-    messages: DefaultDirectRateLimiter,
-    bytes: DefaultDirectRateLimiter,
+    budget: SocketBudget,
     has_left: bool,
 }
 
 impl SeatHandle {
     pub(crate) fn new(seats: Seats, session: Arc<Session>, room: Arc<Room>) -> Self {
-        let (limits, clock) = (&seats.shared.limits, &seats.shared.clock);
-        let messages = RateLimiter::direct_with_clock(message_quota(limits), clock.clone());
-        let bytes = RateLimiter::direct_with_clock(byte_quota(limits), clock.clone());
-        Self { seats, session, room, messages, bytes, has_left: false }
+        let budget = seats.budgets().socket();
+        Self { seats, session, room, budget, has_left: false }
     }
 
     #[must_use]
@@ -56,14 +52,13 @@ impl SeatHandle {
 
     pub fn count_message(&self) -> Result<(), Close> {
         let user = &self.session.identity.user.id;
-        let is_within = self.messages.check().is_ok() && self.seats.may_send(user);
+        let is_within = self.seats.budgets().may_receive(&self.budget, user);
         is_within.then_some(()).ok_or(TOO_MANY_MESSAGES)
     }
 
     fn may_move(&self, bytes: usize) -> bool {
         let user = &self.session.identity.user.id;
-        is_within(bytes, |bytes| Ok(self.bytes.check_n(bytes)?.is_ok()))
-            && self.seats.shared.budgets.may_move(user, bytes)
+        self.seats.budgets().may_move(&self.budget, user, bytes)
     }
 
     /// Charges this socket for the cost of a message beyond its own bytes.
@@ -102,7 +97,7 @@ impl SeatHandle {
         if !self.may_move(message.len()) {
             return Err(TOO_MANY_MESSAGES);
         }
-        if self.seats.shared.limits.message_bytes < message.len() {
+        if self.seats.limits().message_bytes < message.len() {
             return Err(Close::TooLarge("message"));
         }
         let frame = protocol::parse(message).map_err(|_| Close::Malformed("frame"))?;

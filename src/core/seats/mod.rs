@@ -35,7 +35,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use governor::clock::DefaultClock;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -111,14 +110,11 @@ struct Shared {
     departures: Semaphore,
     /// Set by a drain. A draining server seats no further session.
     draining: AtomicBool,
-    budgets: UserBudgets,
+    budgets: Arc<UserBudgets>,
     /// Serializes the commits for which no session waits: times of names, and absent waiters. Edits go first.
     background_commits: Semaphore,
     /// Absent waiters that are not stored yet.
     absent_waiters: Arc<Semaphore>,
-    /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
-    /// under a hypervisor.
-    clock: DefaultClock,
     /// Fires when the server begins to stop. The server then ends every resume grace.
     stop: CancellationToken,
     /// Fires after the last release and the last flush.
@@ -194,10 +190,9 @@ impl Seats {
             cause_permits: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
             departures: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
             draining: AtomicBool::new(false),
-            budgets: UserBudgets::new(&limits),
+            budgets: Arc::new(UserBudgets::new(&limits)),
             background_commits: Semaphore::new(1),
             absent_waiters: Arc::new(Semaphore::new(ABSENT_WAITERS_QUEUED_MAX)),
-            clock: DefaultClock::default(),
             stop: CancellationToken::new(),
             finished: finished.clone(),
             died: CancellationToken::new(),
@@ -274,26 +269,15 @@ impl Seats {
         &self.shared.finished
     }
 
-    /// Charges an event of so many bytes to the user who causes it. The error is the time to wait.
-    pub(crate) fn charge_event(&self, user: &UserId, bytes: usize) -> Result<(), Duration> {
-        self.shared.budgets.announce(user, bytes)
-    }
-
-    /// Charges a message, a ping or a pong to a user. False above the user's rate.
     #[must_use]
-    pub fn may_send(&self, user: &UserId) -> bool {
-        self.shared.budgets.may_send(user)
+    pub fn budgets(&self) -> &Arc<UserBudgets> {
+        &self.shared.budgets
     }
 
     /// The last error of storage while the persister cannot commit.
     #[must_use]
     pub fn storage_trouble(&self) -> Option<StorageError> {
         self.shared.persister.error()
-    }
-
-    /// Removes the budgets of idle users. The periodic upkeep calls it.
-    pub fn forget_idle_users(&self) {
-        self.shared.budgets.forget_idle();
     }
 
     /// The fence under which `user` holds `seat` now, on any server.

@@ -240,7 +240,7 @@ impl Socket {
         let (outbox, mut queue) = seats.outbox();
         term.list(outbox.clone());
         let silence_max = seats.terms().client_timeout;
-        let payer = (seats.clone(), user.clone());
+        let payer = (Arc::clone(seats.budgets()), user.clone());
         let unseated = UnseatedSocket { arriving: arriving.clone(), silence_max, payer };
         let claim = seats.acquire_seat(request, outbox);
         let waiting = self.wait_for(claim, &mut queue, &gone, unseated, early, &mut term);
