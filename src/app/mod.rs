@@ -278,7 +278,7 @@ impl App {
             }
             _ended = edge => Some("the listener"),
             ended = work.next() => ended,
-            () = seats.died() => Some("a task of the sessions"),
+            () = seats.tasks().died.cancelled() => Some("a task of the sessions"),
         };
         if let Some(task) = died {
             tracing::error!(task, "a critical task ended; stopping");
@@ -381,8 +381,8 @@ fn start_seats(
         },
         tasks: tasks.clone(),
     });
-    let (storage, pubsub, tasks) = (storage.clone(), pubsub.clone(), tasks.clone());
-    let reviews = Reviews::start(seats.clone(), storage, pubsub, tasks, missed);
+    let (storage, pubsub) = (storage.clone(), pubsub.clone());
+    let reviews = Reviews::start(seats.clone(), storage, pubsub, missed);
     (seats, reviews)
 }
 
@@ -441,9 +441,10 @@ fn state(
             invites,
             document_bytes,
             quota,
-            reviews.tasks.clone(),
+            seats.tasks().tracker.clone(),
         ),
         reviews,
+        tasks: seats.tasks().clone(),
         texts: seats.texts().clone(),
         seats,
         readiness,

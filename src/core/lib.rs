@@ -20,4 +20,5 @@ pub mod seats;
 pub mod sessions;
 pub mod sharing;
 pub mod storage;
+pub mod tasks;
 pub mod telemetry;

@@ -82,6 +82,7 @@ use crate::reviews::Reviews;
 use crate::rooms::texts::Texts;
 use crate::seats::Seats;
 use crate::sharing::Sharing;
+use crate::tasks::Tasks;
 
 /// Time limit from the end of a request's head to the beginning of its response.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -103,6 +104,7 @@ pub struct HttpState {
     pub sharing: Sharing,
     pub readiness: Readiness,
     pub scrape: MetricsHandle,
+    pub tasks: Tasks,
     pub texts: Texts,
     pub seats: Seats,
     pub reviews: Reviews,
@@ -120,7 +122,7 @@ fn router(state: HttpState, features: Routes, body_bytes: usize) -> Router {
         origins: state.origins.clone(),
         log: state.security_log.clone(),
         accounts: state.accounts.clone(),
-        seats: state.seats.clone(),
+        tasks: state.tasks.clone(),
     };
     let by_address = from_fn_with_state(state.limiter.clone(), limit::by_address);
     let guarded = guarded()

@@ -23,7 +23,6 @@ pub mod suggestions;
 pub(crate) mod undo;
 
 use chrono::Utc;
-use tokio_util::task::TaskTracker;
 
 use crate::bounds::permits::Requester;
 use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorRequest, RelativeRange};
@@ -49,6 +48,7 @@ use crate::storage::guard::FenceGuard;
 use crate::storage::pagination::Cursor;
 use crate::storage::review_rows::StoredReview;
 use crate::storage::reviews::{NewReview, ReviewChange};
+use crate::tasks::Tasks;
 use crate::yjs::error::AnchorMismatch;
 use crate::yjs::text::{Effort, Resolved, Text};
 
@@ -95,22 +95,17 @@ pub struct Reviews {
     pubsub: Pubsub,
     texts: Texts,
     history: History,
-    pub tasks: TaskTracker,
+    tasks: Tasks,
 }
 
 impl Reviews {
     /// Starts the delivery of the changes that rooms of `queue` missed.
     #[must_use]
-    pub fn start(
-        seats: Seats,
-        storage: Storage,
-        pubsub: Pubsub,
-        tasks: TaskTracker,
-        queue: MissedQueue,
-    ) -> Self {
-        let (texts, history) = (seats.texts().clone(), seats.history().clone());
+    pub fn start(seats: Seats, storage: Storage, pubsub: Pubsub, queue: MissedQueue) -> Self {
+        let (texts, history, tasks) =
+            (seats.texts().clone(), seats.history().clone(), seats.tasks().clone());
         let reviews = Self { seats, storage, pubsub, texts, history, tasks };
-        reviews.seats.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
+        reviews.tasks.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
         reviews
     }
 

@@ -208,7 +208,7 @@ impl Seats {
             saving.await;
         } else {
             #[expect(clippy::disallowed_methods, reason = "one for each join")]
-            self.shared.tasks.spawn(saving);
+            self.shared.tasks.tracker.spawn(saving);
         }
     }
 

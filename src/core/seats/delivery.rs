@@ -2,14 +2,10 @@
 //!
 //! The server drops a request's future when its client disconnects or its time is over. A commit in
 //! flight then finishes in the database without its messages. So the route of a change runs its handler in
-//! a task of the server ([`complete`](Seats::complete)), and awaits that task.
+//! a task of the server ([`complete`](crate::tasks::Tasks::complete)), and awaits that task.
 //!
 //! A server that dies between the two publishes no message. The comparison at each tick
 //! ([`reconcile`](crate::seats::reconcile)) delivers the effect in this case.
-
-use std::panic::resume_unwind;
-
-use tracing::Instrument as _;
 
 use crate::domain::deletion::Deletion;
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
@@ -21,26 +17,8 @@ use crate::pubsub::{Message, Topic};
 use crate::seats::Seats;
 use crate::sessions::session::Session;
 use crate::storage::bin::LinkEnd;
-use crate::storage::trace;
 
 impl Seats {
-    /// Runs `work` to its end, even if the caller drops the returned future. Panics if `work` panics.
-    #[expect(clippy::disallowed_methods, reason = "one for each request")]
-    pub async fn complete<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> T {
-        let work = trace::within(trace::current(), work.in_current_span());
-        match self.shared.tasks.spawn(work).await {
-            Ok(done) => done,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                // The runtime cancels tasks only when the process exits.
-                Err(_cancelled) => std::future::pending().await,
-            },
-        }
-    }
-
     /// Ends both seats of a revoked link, here and on every other server.
     ///
     /// The sockets of this server come first, then the message to the other servers. The keys are

@@ -41,7 +41,7 @@ impl Seats {
         }
         let shared = std::sync::Arc::clone(&self.shared);
         #[expect(clippy::disallowed_methods, reason = "one for each ended session")]
-        self.shared.tasks.spawn(async move {
+        self.shared.tasks.tracker.spawn(async move {
             let _permit = shared.departures.acquire().await;
             if let Err(error) = shared.storage.seat_left(seat, fence, Utc::now()).await {
                 tracing::debug!(%seat, %error, "the end of a grant is announced by the search");

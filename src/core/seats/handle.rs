@@ -193,7 +193,7 @@ impl Drop for SeatHandle {
 fn hold_during_grace_later(seats: Seats, session: Arc<Session>, room: Arc<Room>) {
     let now = Instant::now();
     let grace = seats.shared.terms.resume_grace.saturating_sub(session.silent_for(now));
-    let tasks = seats.shared.tasks.clone();
+    let tasks = seats.shared.tasks.tracker.clone();
     #[expect(clippy::disallowed_methods, reason = "one for each session")]
     tasks.spawn(hold_during_grace(seats, session, room, now + grace));
 }

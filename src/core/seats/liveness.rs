@@ -143,7 +143,7 @@ impl Seats {
         };
         let peers = self.shared.peers.clone();
         #[expect(clippy::disallowed_methods, reason = "under the permit")]
-        self.shared.tasks.spawn(async move {
+        self.shared.tasks.tracker.spawn(async move {
             let reply = if probe(&session).await { Reply::Alive } else { Reply::Gone };
             peers.publish(from, Message::Reply { id, reply }).await;
             drop(permit);

@@ -15,7 +15,7 @@ impl Seats {
         let mut announcements = interval(ANNOUNCED_EVERY);
         loop {
             let signal = tokio::select! {
-                () = self.shared.finished.cancelled() => return,
+                () = self.shared.tasks.finished.cancelled() => return,
                 signal = cluster.next() => signal,
                 _ = announcements.tick() => {
                     peers.announce().await;
@@ -51,7 +51,7 @@ impl Seats {
     pub(super) async fn handle_node_messages(self) {
         let peers = &self.shared.peers;
         let mut messages = self.shared.pubsub.subscribe(Topic::Node(peers.node()));
-        let finished = &self.shared.finished;
+        let finished = &self.shared.tasks.finished;
         while let Some(signal) = finished.run_until_cancelled(messages.next()).await {
             match signal {
                 Signal::Message { from, message: Message::Request { id, request } } => {

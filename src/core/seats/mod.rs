@@ -63,6 +63,7 @@ use crate::sessions::registry::Registry;
 use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
+use crate::tasks::Tasks;
 
 pub use crate::seats::error::SeatError;
 
@@ -92,7 +93,7 @@ struct Shared {
     peers: Peers,
     terms: SeatTerms,
     limits: RoomLimits,
-    tasks: TaskTracker,
+    tasks: Tasks,
     registry: Registry,
     liveness: Liveness,
     rooms: Rooms,
@@ -117,26 +118,6 @@ struct Shared {
     absent_waiters: Arc<Semaphore>,
     /// Fires when the server begins to stop. The server then ends every resume grace.
     stop: CancellationToken,
-    /// Fires after the last release and the last flush.
-    finished: CancellationToken,
-    /// Fires when a critical task ends before `finished`.
-    died: CancellationToken,
-}
-
-/// Guard of a critical task. Its drop before `finished` stops the server.
-struct CriticalTask {
-    name: &'static str,
-    finished: CancellationToken,
-    died: CancellationToken,
-}
-
-impl Drop for CriticalTask {
-    fn drop(&mut self) {
-        if !self.finished.is_cancelled() {
-            tracing::error!(task = self.name, "a critical task has ended");
-            self.died.cancel();
-        }
-    }
 }
 
 impl Seats {
@@ -148,6 +129,7 @@ impl Seats {
     pub fn start(deps: SeatsDeps) -> (Self, MissedQueue) {
         let SeatsDeps { name, storage, locks, pubsub, terms, limits, history: checkpoints, tasks } =
             deps;
+        let tasks = Tasks { tracker: tasks, ..Tasks::default() };
         let (persister, queue) = persister(storage.clone());
         let (history, jobs) = history();
         let (missed, missed_queue) = missed();
@@ -159,17 +141,12 @@ impl Seats {
             missed,
             limits,
             terms.lease.renew_every,
-            tasks.clone(),
+            tasks.tracker.clone(),
         );
-        let finished = CancellationToken::new();
+        let finished = tasks.finished.clone();
         let storing = persister::run(storage.clone(), pubsub.clone(), queue, finished.clone());
-        let recording = version_recorder::run(
-            rooms.clone(),
-            storage.clone(),
-            checkpoints,
-            jobs,
-            finished.clone(),
-        );
+        let recording =
+            version_recorder::run(rooms.clone(), storage.clone(), checkpoints, jobs, finished);
         let shared = Shared {
             peers: Peers::new(name, pubsub.clone()),
             storage,
@@ -177,7 +154,7 @@ impl Seats {
             pubsub,
             terms,
             limits,
-            tasks,
+            tasks: tasks.clone(),
             registry: Registry::default(),
             liveness: Liveness::default(),
             texts: Texts::new(rooms.clone()),
@@ -194,39 +171,16 @@ impl Seats {
             background_commits: Semaphore::new(1),
             absent_waiters: Arc::new(Semaphore::new(ABSENT_WAITERS_QUEUED_MAX)),
             stop: CancellationToken::new(),
-            finished: finished.clone(),
-            died: CancellationToken::new(),
         };
         let seats = Self { shared: Arc::new(shared) };
-        seats.spawn_critical("group commit", storing);
-        seats.spawn_critical("history", recording);
-        seats.spawn_critical("seat tick", tick::run(seats.clone(), finished));
-        seats.spawn_critical("cluster", seats.clone().handle_cluster_messages());
-        seats.spawn_critical("reconcile", seats.clone().reconcile_when_due());
-        seats.spawn_critical("lost grants", seats.clone().ratify_lost_grants(lost_queue));
-        seats.spawn_critical("peer requests", seats.clone().handle_node_messages());
+        tasks.spawn_critical("group commit", storing);
+        tasks.spawn_critical("history", recording);
+        tasks.spawn_critical("seat tick", tick::run(seats.clone()));
+        tasks.spawn_critical("cluster", seats.clone().handle_cluster_messages());
+        tasks.spawn_critical("reconcile", seats.clone().reconcile_when_due());
+        tasks.spawn_critical("lost grants", seats.clone().ratify_lost_grants(lost_queue));
+        tasks.spawn_critical("peer requests", seats.clone().handle_node_messages());
         (seats, missed_queue)
-    }
-
-    pub(crate) fn spawn_critical(
-        &self,
-        name: &'static str,
-        task: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let (finished, died) = (self.shared.finished.clone(), self.shared.died.clone());
-        let guard = CriticalTask { name, finished, died };
-        #[expect(clippy::disallowed_methods, reason = "a few, at the start")]
-        self.shared.tasks.spawn(async move {
-            // The task drops the guard when it returns or panics.
-            let _guard = guard;
-            task.await;
-        });
-    }
-
-    /// Resolves when a critical task has ended. Then the server renews no seats or stores no edits,
-    /// so the process must stop.
-    pub async fn died(&self) {
-        self.shared.died.cancelled().await;
     }
 
     #[must_use]
@@ -264,9 +218,9 @@ impl Seats {
         &self.shared.history
     }
 
-    /// Fires after the last release and the last flush.
-    pub(crate) fn finished(&self) -> &CancellationToken {
-        &self.shared.finished
+    #[must_use]
+    pub fn tasks(&self) -> &Tasks {
+        &self.shared.tasks
     }
 
     #[must_use]
@@ -352,7 +306,7 @@ impl Seats {
         for room in rooms {
             room.retired.cancel();
         }
-        self.shared.finished.cancel();
+        self.shared.tasks.finished.cancel();
     }
 
     /// Retries pending releases, then disconnects from Redis.

@@ -40,14 +40,13 @@ impl Seats {
 
     /// Compares whenever a comparison is due, until the sessions have finished.
     pub(crate) async fn reconcile_when_due(self) {
-        let finished = self.shared.finished.clone();
         let compare = async {
             loop {
                 self.shared.reconcile_due.notified().await;
                 self.reconcile().await;
             }
         };
-        let _finished: Option<()> = finished.run_until_cancelled(compare).await;
+        let _finished: Option<()> = self.shared.tasks.finished.run_until_cancelled(compare).await;
     }
 
     async fn reconcile(&self) {

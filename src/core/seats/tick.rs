@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
-use tokio_util::sync::CancellationToken;
 
 use crate::domain::lease::LeaseTerms;
 use crate::domain::limits::KEEP_ALIVE_EVERY;
@@ -69,8 +68,8 @@ impl TickClock {
     }
 }
 
-pub async fn run(seats: Seats, stop: CancellationToken) {
-    let locks = seats.shared.locks.clone();
+pub(super) async fn run(seats: Seats) {
+    let (locks, stop) = (&seats.shared.locks, &seats.shared.tasks.finished);
     tokio::select! {
         _stopped = stop.run_until_cancelled(tick_for_ever(&seats)) => {}
         // The renewal actor ended early, so this critical task ends too and stops the server.
@@ -231,7 +230,7 @@ impl LeaseHolder for SeatLease {
     fn lost(&self, _loss: Loss) {
         let (seats, session) = (self.seats.clone(), Arc::clone(&self.session));
         #[expect(clippy::disallowed_methods, reason = "one for each lost session")]
-        self.seats.shared.tasks.spawn(async move {
+        self.seats.shared.tasks.tracker.spawn(async move {
             // A session released during the pipeline has lost nothing.
             if session.state() != SessionState::Ended {
                 seats.end_without_key(&session).await;

@@ -80,7 +80,7 @@ impl Seats {
         let (user, left_at) = (session.identity.user.id.clone(), Utc::now());
         let Ok(queued) = Arc::clone(&shared.absent_waiters).try_acquire_owned() else { return };
         #[expect(clippy::disallowed_methods, reason = "under the permit")]
-        self.shared.tasks.spawn(async move {
+        self.shared.tasks.tracker.spawn(async move {
             let _queued = queued;
             let _permit = shared.background_commits.acquire().await.ok();
             let stored = if has_left {
