@@ -5,7 +5,6 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::admin::{self, Console};
 use crate::app::secrets::{self, SecretError};
@@ -25,7 +24,7 @@ use crate::periodic::{self, Jobs, Work};
 use crate::persons::{self, Persons};
 use crate::push::{self, Notify};
 use crate::reminders::{self, Reminders};
-use crate::seats::Seats;
+use crate::runtime::Runtime;
 use crate::sharing::invite::Invites;
 use crate::storage::Storage;
 use crate::transfer::{self, Transfers};
@@ -37,8 +36,7 @@ pub(super) struct Core<'a> {
     pub(super) node: NodeId,
     pub(super) storage: &'a Storage,
     pub(super) locks: &'a Locks,
-    pub(super) tasks: &'a TaskTracker,
-    pub(super) seats: &'a Seats,
+    pub(super) runtime: &'a Runtime,
     pub(super) invites: &'a Invites,
     pub(super) tokens: &'a Tokens,
     pub(super) oidc: Option<&'a Oidc>,
@@ -72,8 +70,9 @@ pub(crate) fn routes() -> Routes {
 impl Features {
     /// Prepares the features. From here on the transaction of an event writes its webhooks.
     pub(super) fn prepare(core: &Core<'_>) -> Result<Self, SecretError> {
-        let Core { settings, node, storage, locks, tasks, seats, invites, tokens, oidc } = *core;
-        let texts = seats.texts();
+        let Core { settings, node, storage, locks, runtime, invites, tokens, oidc } = *core;
+        let Runtime { tasks, texts, seats, peers, .. } = runtime;
+        let tasks = &tasks.tracker;
         let notify = push_of(settings, storage)?;
         let persons = Persons::new(storage.clone(), texts.clone(), invites.clone(), tokens.clone());
         let (terms, limits) = (settings.jobs.terms(), &settings.limits);
@@ -95,12 +94,7 @@ impl Features {
         let endpoints = settings.notify.endpoints();
         let webhooks = Webhooks::new(storage.clone(), Outgoing::default(), endpoints);
         let routes = routes()
-            .with(Console::new(
-                seats.clone(),
-                seats.peers().clone(),
-                storage.clone(),
-                locks.clone(),
-            ))
+            .with(Console::new(seats.clone(), peers.clone(), storage.clone(), locks.clone()))
             .with(exports.clone())
             .with(jobs.clone())
             .with(notify.clone())

@@ -16,6 +16,7 @@ pub mod outbox;
 pub mod pubsub;
 pub mod reviews;
 pub mod rooms;
+pub mod runtime;
 pub mod seats;
 pub mod sessions;
 pub mod sharing;

@@ -51,7 +51,7 @@ impl Reviews {
         before.permit = None;
         let Some((seq, update)) = edit else {
             let only = point(VersionKind::Decision, authors, before);
-            return self.history.record(vec![only]).await;
+            return self.texts.history().record(vec![only]).await;
         };
         let parts = vec![before.merged.clone(), update];
         let writer = vec![link.user.clone()];
@@ -60,7 +60,7 @@ impl Reviews {
             let after = Snapshot { merged: log.merged(), seq, ..before };
             points.push(point(VersionKind::Decision, authors, after));
         }
-        self.history.record(points).await;
+        self.texts.history().record(points).await;
         self.texts.version_stored(document, seq);
     }
 }

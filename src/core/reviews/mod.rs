@@ -32,7 +32,6 @@ use crate::domain::review::{DecisionRefused, Review, ReviewKind, ReviewStatus};
 use crate::domain::text::incoming;
 use crate::domain::user::User;
 use crate::outbox::event::Event;
-use crate::pubsub::{Message, Pubsub, Topic};
 use crate::reviews::anchors::to_review;
 pub use crate::reviews::error::ReviewError;
 use crate::reviews::error::done;
@@ -41,7 +40,6 @@ use crate::rooms::RoomError;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::rooms::server_edit::TRIES;
 use crate::rooms::texts::Texts;
-use crate::rooms::version_recorder::History;
 use crate::seats::{SeatError, Seats};
 use crate::storage::Storage;
 use crate::storage::guard::FenceGuard;
@@ -91,21 +89,24 @@ impl Revision {
 #[derive(Clone, Debug)]
 pub struct Reviews {
     seats: Seats,
-    storage: Storage,
-    pubsub: Pubsub,
     texts: Texts,
-    history: History,
+    storage: Storage,
     tasks: Tasks,
 }
 
 impl Reviews {
     /// Starts the delivery of the changes that rooms of `queue` missed.
     #[must_use]
-    pub fn start(seats: Seats, storage: Storage, pubsub: Pubsub, queue: MissedQueue) -> Self {
-        let (texts, history, tasks) =
-            (seats.texts().clone(), seats.history().clone(), seats.tasks().clone());
-        let reviews = Self { seats, storage, pubsub, texts, history, tasks };
-        reviews.tasks.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
+    pub fn start(
+        storage: &Storage,
+        seats: &Seats,
+        texts: &Texts,
+        tasks: &Tasks,
+        queue: MissedQueue,
+    ) -> Self {
+        let (seats, texts, storage) = (seats.clone(), texts.clone(), storage.clone());
+        let reviews = Self { seats, texts, storage, tasks: tasks.clone() };
+        tasks.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
         reviews
     }
 
@@ -353,17 +354,10 @@ impl Reviews {
         if stored.author.id == link.user.id { Ok(stored) } else { Err(ReviewError::NotAuthor) }
     }
 
-    /// Broadcasts the event to both seats, on every server. A review counts as activity and resets
-    /// the idle timeout, on the server of the seat's socket.
+    /// Broadcasts the event to both seats, on every server. A review counts as activity.
     pub(crate) async fn announce(&self, link: &MemberLink, change: i64, event: &Event<'_>) {
         self.seats.deliver_change(link.document, change, event).await;
-        if let Some(session) = self.seats.registry().seated_in(link.seat()) {
-            return session.edited(tokio::time::Instant::now());
-        }
-        let (topic, worked) = (Topic::Room(link.document), Message::Worked(link.role));
-        if let Err(error) = self.pubsub.publish(topic, &worked).await {
-            tracing::warn!(%error, "the work of a member cannot be published to the other servers");
-        }
+        self.seats.record_work(link.document, link.seat()).await;
     }
 }
 

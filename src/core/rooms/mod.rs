@@ -31,21 +31,23 @@ use crate::outbox::event::Event;
 use crate::pubsub::Pubsub;
 pub use crate::rooms::error::RoomError;
 use crate::rooms::memory::RoomMemory;
-use crate::rooms::persister::Persister;
-use crate::rooms::room::review_events::Missed;
+use crate::rooms::persister::{Persister, persister};
+use crate::rooms::room::review_events::{Missed, MissedQueue, missed};
 use crate::rooms::room::{Maintenance, NotJoined, Opening, ResetCause, Room, Trigger};
 use crate::rooms::snapshot::Snapshot;
 use crate::rooms::text_builder::TextBuilder;
-use crate::sessions::options::RoomLimits;
+use crate::rooms::version_recorder::{History, history};
+use crate::sessions::options::{HistoryTerms, RoomLimits};
 use crate::sessions::session::Session;
 use crate::storage::Storage;
+use crate::tasks::Tasks;
 use crate::yjs::log::{Origin, UpdateLog};
 use crate::yjs::text::Text;
 
 /// Attempts of one join: another task may retire the room between lookup and join.
 const JOIN_TRIES: usize = 16;
 
-/// Largest document, in bytes, that a runtime worker processes itself: some 0.2 ms.
+/// Largest document, in bytes, that a worker of Tokio processes itself: some 0.2 ms.
 const WALKED_HERE_MAX: usize = 64 * 1024;
 
 #[derive(Clone, Debug)]
@@ -53,9 +55,10 @@ pub struct Rooms {
     open: Arc<DashMap<DocumentId, Arc<OnceCell<Arc<Room>>>>>,
     storage: Storage,
     pubsub: Pubsub,
-    persister: Persister,
+    pub(crate) persister: Persister,
+    pub(crate) history: History,
     missed_reviews: Missed,
-    limits: RoomLimits,
+    pub(crate) limits: RoomLimits,
     memory: RoomMemory,
     /// The interval of the seat tick.
     tick: Duration,
@@ -74,31 +77,41 @@ struct Opened {
 }
 
 impl Rooms {
+    /// Starts the persister and the recorder of versions. The queue contains the rooms that missed a change of a
+    /// review; [`Reviews::start`] consumes it.
+    ///
+    /// [`Reviews::start`]: crate::reviews::Reviews::start
     #[must_use]
-    pub fn new(
-        storage: Storage,
-        pubsub: Pubsub,
-        persister: Persister,
-        missed_reviews: Missed,
+    pub fn start(
+        storage: &Storage,
+        pubsub: &Pubsub,
         limits: RoomLimits,
+        terms: HistoryTerms,
         tick: Duration,
-        tasks: TaskTracker,
-    ) -> Self {
-        let text_builder = TextBuilder::new(tasks.clone());
-        let open = Arc::default();
-        let memory = RoomMemory::new(limits.room_bytes);
-        Self {
-            open,
-            storage,
-            pubsub,
+        tasks: &Tasks,
+    ) -> (Self, MissedQueue) {
+        let (persister, queue) = persister(storage.clone());
+        let (history, jobs) = history();
+        let (missed_reviews, missed_queue) = missed();
+        let finished = tasks.finished.clone();
+        let storing = persister::run(storage.clone(), pubsub.clone(), queue, finished.clone());
+        let rooms = Self {
+            open: Arc::default(),
+            storage: storage.clone(),
+            pubsub: pubsub.clone(),
             persister,
+            history,
             missed_reviews,
             limits,
-            memory,
+            memory: RoomMemory::new(limits.room_bytes),
             tick,
-            tasks,
-            text_builder,
-        }
+            tasks: tasks.tracker.clone(),
+            text_builder: TextBuilder::new(tasks.tracker.clone()),
+        };
+        let recording = version_recorder::run(rooms.clone(), terms, jobs, finished);
+        tasks.spawn_critical("group commit", storing);
+        tasks.spawn_critical("history", recording);
+        (rooms, missed_queue)
     }
 
     /// The session receives `granted` only once the room is open. So the grant and the room's first
@@ -285,7 +298,7 @@ impl Rooms {
     }
 
     /// Runs `walk` over a document of `bytes`. A large document runs on a blocking thread, so that
-    /// the runtime worker serves other rooms meanwhile.
+    /// the worker serves other rooms meanwhile.
     #[expect(clippy::disallowed_methods, reason = "one for each room or permit")]
     async fn beside<T: Send + 'static>(
         &self,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::bounds::permits::Requester;
 use crate::domain::ids::DocumentId;
 use crate::rooms::snapshot::Snapshot;
+use crate::rooms::version_recorder::History;
 use crate::rooms::{Opened, RoomError, Rooms};
 use crate::yjs::text::Text;
 
@@ -76,6 +77,10 @@ impl Texts {
         }
         let merged = rooms.beside(log.bytes(), move || log.merged()).await?;
         Ok(Snapshot { merged, seq, is_durable: true, version: 0, permit })
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.rooms.history
     }
 
     /// Runs work on texts on a blocking thread, under a permit of the requester.

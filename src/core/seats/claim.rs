@@ -79,7 +79,7 @@ impl Seats {
     /// An outbox that fits a whole document and some frames, and its reader for the socket.
     #[must_use]
     pub fn outbox(&self) -> (Outbox, OutboxReader) {
-        outbox(self.shared.limits.document_bytes * 2)
+        outbox(self.limits().document_bytes * 2)
     }
 
     /// Acquires a seat for a session whose socket sends the content of `outbox`. If the seat is taken,
@@ -354,7 +354,7 @@ impl Seats {
             lease_ms: u64::try_from(lease_ms).unwrap_or(u64::MAX),
             resume: &identity.resume,
             user: &identity.user,
-            message_bytes: self.shared.limits.message_bytes,
+            message_bytes: self.limits().message_bytes,
         };
         // A session whose claim began before the drain is not seated either.
         let joined = match self.not_draining() {

@@ -7,6 +7,8 @@
 //! A server that dies between the two publishes no message. The comparison at each tick
 //! ([`reconcile`](crate::seats::reconcile)) delivers the effect in this case.
 
+use tokio::time::Instant;
+
 use crate::domain::deletion::Deletion;
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
@@ -79,6 +81,17 @@ impl Seats {
         }
     }
 
+    /// Resets the idle timeout of a seat's session, on the server of its socket.
+    pub(crate) async fn record_work(&self, document: DocumentId, seat: Seat) {
+        if let Some(session) = self.shared.registry.seated_in(seat) {
+            return session.edited(Instant::now());
+        }
+        let worked = Message::Worked(seat.role);
+        if let Err(error) = self.shared.pubsub.publish(Topic::Room(document), &worked).await {
+            tracing::warn!(%error, "the work of a member cannot be published to the other servers");
+        }
+    }
+
     pub async fn notify_writer(&self, document: DocumentId, event: &Event<'_>) {
         let (to, json) = (Some(Role::Writer), event.json());
         if let Some(room) = self.shared.rooms.find(document) {
@@ -117,7 +130,7 @@ impl Seats {
         self.release_lost(session);
     }
 
-    fn release_lost(&self, session: &Session) {
+    pub(super) fn release_lost(&self, session: &Session) {
         if self.shared.registry.leave(session).is_some() {
             self.release_in_background(&session.identity);
             self.announce_departure(session);

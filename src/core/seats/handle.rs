@@ -177,7 +177,7 @@ impl SeatHandle {
 
 impl Drop for SeatHandle {
     fn drop(&mut self) {
-        // Without a runtime the process is exiting, and its seats expire.
+        // Without Tokio the process is exiting, and its seats expire.
         if self.has_left || Handle::try_current().is_err() {
             return;
         }
@@ -218,7 +218,7 @@ async fn end(seats: &Seats, session: &Session, room: &Arc<Room>) {
     seats.release_seat(session).await;
     room.leave(session);
     if has_point {
-        seats.shared.history.left(room);
+        seats.shared.rooms.history.left(room);
     }
     seats.shared.rooms.close_if_unused(room);
 }

@@ -177,14 +177,14 @@ async fn probe(session: &Session) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seats::panic_tests::Office;
+    use crate::runtime::panic_tests::Office;
     use crate::yjs::protocol;
     use crate::yjs::text::document_from_text;
 
     #[tokio::test]
     async fn a_takeover_learns_of_the_flush_while_probes_have_all_permits() {
         let office = Office::open().await;
-        let (service, document) = (&office.seats, office.stored.document);
+        let (service, document) = (&office.runtime.seats, office.stored.document);
         let permits = service.shared.liveness.permits.available_permits();
         let permits =
             service.shared.liveness.permits.acquire_many(u32::try_from(permits).expect("few"));

@@ -52,6 +52,10 @@ impl Peers {
         Self(Arc::new(Inner { name, pubsub, requests, known }))
     }
 
+    pub(crate) fn pubsub(&self) -> &Pubsub {
+        &self.0.pubsub
+    }
+
     /// The id of this server.
     #[must_use]
     pub fn node(&self) -> NodeId {

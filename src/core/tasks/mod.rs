@@ -61,7 +61,7 @@ impl Tasks {
             Ok(done) => done,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
-                // The runtime cancels tasks only when the process exits.
+                // Tokio cancels tasks only when the process exits.
                 Err(_cancelled) => std::future::pending().await,
             },
         }
