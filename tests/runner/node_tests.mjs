@@ -86,7 +86,12 @@ function outcomes(path, only) {
     tests.on("test:fail", take("failed"))
     for (const stream of /** @type {const} */ (["test:stdout", "test:stderr"])) tests.on(stream, ({ message }) => process.stdout.write(message))
     tests.on("error", fail)
-    tests.on("end", () => done(found))
+    // The processes of a file that is killed hold its output open until the step ends them.
+    const late = setTimeout(() => done(found), FILE_MS_MAX + 10_000)
+    tests.on("end", () => {
+      clearTimeout(late)
+      done(found)
+    })
     tests.resume()
   })
 }
