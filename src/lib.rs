@@ -7,8 +7,8 @@
 )]
 
 pub use galley_core::{
-    accounts, bounds, outbox, pubsub, reviews, rooms, seats, sessions, sharing, sql, storage,
-    telemetry,
+    accounts, bounds, outbox, pubsub, reviews, rooms, runtime, seats, sessions, sharing, sql,
+    storage, tasks, telemetry,
 };
 pub use galley_domain as domain;
 pub use galley_files as files;

@@ -164,7 +164,7 @@ fn a_document_is_built_by_one_call_and_on_a_blocking_thread() {
     let other = outside.find(|source| source.code().any(|(_, line)| line.contains("Text::build(")));
     assert!(
         other.is_none(),
-        "ask `Rooms::read_text` for it: {}",
+        "ask `Texts::read` for it: {}",
         other.map_or(String::new(), |it| it.path)
     );
 }

@@ -18,7 +18,7 @@ use crate::http::error::ApiError;
 use crate::http::extract::{Limit, Path, Query};
 use crate::http::peer::Peer;
 use crate::http::routes::Routes;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sharing::Sharing;
 use crate::storage::pagination::InvalidCursor;
 
@@ -103,7 +103,7 @@ async fn evict(
 /// `DELETE /api/admin/share-links/{id}`
 async fn revoke(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     admin: Admin,
     peer: Option<Extension<Peer>>,
     Path(link): Path<ShareLinkId>,

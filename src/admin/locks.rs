@@ -123,7 +123,7 @@ impl Console {
                 .map(|(name, holder)| self.lock_info(&name, holder, now))
                 .collect(),
             alarms: alarms.into_iter().map(AlarmInfo::from).collect(),
-            node: self.pubsub.node(),
+            node: self.peers.node(),
             next_cursor,
         })
     }

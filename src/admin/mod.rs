@@ -9,21 +9,21 @@ pub mod series;
 pub mod sessions;
 
 use crate::locks::Locks;
-use crate::pubsub::Pubsub;
-use crate::seats::SeatService;
+use crate::seats::Seats;
+use crate::seats::peers::Peers;
 use crate::storage::Storage;
 
 #[derive(Clone)]
 pub struct Console {
-    seats: SeatService,
+    seats: Seats,
+    peers: Peers,
     storage: Storage,
     locks: Locks,
-    pubsub: Pubsub,
 }
 
 impl Console {
     #[must_use]
-    pub fn new(seats: SeatService, storage: Storage, locks: Locks, pubsub: Pubsub) -> Self {
-        Self { seats, storage, locks, pubsub }
+    pub fn new(seats: Seats, peers: Peers, storage: Storage, locks: Locks) -> Self {
+        Self { seats, peers, storage, locks }
     }
 }

@@ -34,9 +34,9 @@ pub struct Series {
 
 impl Console {
     pub async fn series(&self) -> Series {
-        let (running, mut missing) = self.seats.peers().running_and_ended(Instant::now());
+        let (running, mut missing) = self.peers.running_and_ended(Instant::now());
         let replies =
-            running.iter().map(|node| self.seats.request(*node, Request::Series, REPLY_TIMEOUT));
+            running.iter().map(|node| self.peers.request(*node, Request::Series, REPLY_TIMEOUT));
         let mut hours = vec![last_hour::minutes()];
         for (node, reply) in running.iter().zip(join_all(replies).await) {
             let minutes = match reply {

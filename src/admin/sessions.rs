@@ -12,7 +12,6 @@ use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Holder, LockName};
-use crate::pubsub::{Message, Topic};
 use crate::seats::SeatError;
 use crate::sessions::session::{Session, SessionState};
 use crate::storage::pagination::Cursor;
@@ -111,14 +110,14 @@ impl Console {
             sessions.retain(|session| links.contains(&session.share_link_id));
         }
         sessions.sort_by_cached_key(|session| order_of(&session.cursor()));
-        let mut counts = vec![(self.pubsub.node(), 0)];
+        let mut counts = vec![(self.peers.node(), 0)];
         for id in sessions.iter().filter_map(|session| session.node) {
             match counts.iter_mut().find(|(node, _)| *node == id) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((id, 1)),
             }
         }
-        let name = |id| self.seats.name_of(id);
+        let name = |id| self.peers.name_of(id);
         let nodes = counts.into_iter().enumerate().map(|(at, (id, sessions))| NodeInfo {
             id,
             name: name(id),
@@ -143,11 +142,7 @@ impl Console {
         let Some((seat, holder)) = self.held_by(session).await? else { return Ok(None) };
         // The database first: from here on it rejects every write of that session.
         self.storage.vacate(seat, holder.fence).await?;
-        self.seats.evict_here(session);
-        let message = Message::Evicted(session);
-        if let Err(error) = self.pubsub.publish(Topic::Cluster, &message).await {
-            tracing::warn!(%error, "the session's server finds the eviction at its next renewal");
-        }
+        self.seats.evict(session).await;
         // A background task retries the release, or the lease ends.
         if let Err(error) = self.locks.release(&LockName::seat(seat), &holder.value).await {
             tracing::warn!(%error, %seat, "the release of an evicted session is pending");
@@ -185,7 +180,7 @@ impl Console {
             role: identity.seat.role,
             session_id: Some(identity.session),
             user: Some(identity.user.clone()),
-            node: Some(self.pubsub.node()),
+            node: Some(self.peers.node()),
             since: Some(session.since()?),
             fence: Some(session.fence()),
             ttl_ms: u64::try_from(left.as_millis()).ok(),

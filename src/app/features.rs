@@ -5,7 +5,6 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::admin::{self, Console};
 use crate::app::secrets::{self, SecretError};
@@ -23,10 +22,9 @@ use crate::outgoing::Outgoing;
 use crate::partners::{self, Partners};
 use crate::periodic::{self, Jobs, Work};
 use crate::persons::{self, Persons};
-use crate::pubsub::Pubsub;
 use crate::push::{self, Notify};
 use crate::reminders::{self, Reminders};
-use crate::seats::SeatService;
+use crate::runtime::Runtime;
 use crate::sharing::invite::Invites;
 use crate::storage::Storage;
 use crate::transfer::{self, Transfers};
@@ -38,9 +36,7 @@ pub(super) struct Core<'a> {
     pub(super) node: NodeId,
     pub(super) storage: &'a Storage,
     pub(super) locks: &'a Locks,
-    pub(super) pubsub: &'a Pubsub,
-    pub(super) tasks: &'a TaskTracker,
-    pub(super) seats: &'a SeatService,
+    pub(super) runtime: &'a Runtime,
     pub(super) invites: &'a Invites,
     pub(super) tokens: &'a Tokens,
     pub(super) oidc: Option<&'a Oidc>,
@@ -74,10 +70,11 @@ pub(crate) fn routes() -> Routes {
 impl Features {
     /// Prepares the features. From here on the transaction of an event writes its webhooks.
     pub(super) fn prepare(core: &Core<'_>) -> Result<Self, SecretError> {
-        let Core { settings, node, storage, locks, pubsub, tasks, seats, invites, tokens, oidc } =
-            *core;
+        let Core { settings, node, storage, locks, runtime, invites, tokens, oidc } = *core;
+        let Runtime { tasks, texts, seats, peers, .. } = runtime;
+        let tasks = &tasks.tracker;
         let notify = push_of(settings, storage)?;
-        let persons = Persons::new(storage.clone(), seats.clone(), invites.clone(), tokens.clone());
+        let persons = Persons::new(storage.clone(), texts.clone(), invites.clone(), tokens.clone());
         let (terms, limits) = (settings.jobs.terms(), &settings.limits);
         let reminders = Reminders::new(storage.clone(), locks.clone(), notify.clone(), terms);
         let jobs: Vec<Box<dyn periodic::Job>> =
@@ -91,12 +88,13 @@ impl Features {
             &limits.reserved_handles,
         );
         let fonts = PdfFonts::new(settings.exports.fonts.clone(), tasks.clone());
-        let exports = Exports::new(seats, storage.clone(), locks.clone(), tasks.clone(), fonts);
+        let exports =
+            Exports::new(texts.clone(), storage.clone(), locks.clone(), tasks.clone(), fonts);
         // Their requests have connections of their own: a slow receiver delays no push.
         let endpoints = settings.notify.endpoints();
         let webhooks = Webhooks::new(storage.clone(), Outgoing::default(), endpoints);
         let routes = routes()
-            .with(Console::new(seats.clone(), storage.clone(), locks.clone(), pubsub.clone()))
+            .with(Console::new(seats.clone(), peers.clone(), storage.clone(), locks.clone()))
             .with(exports.clone())
             .with(jobs.clone())
             .with(notify.clone())
@@ -106,7 +104,7 @@ impl Features {
             .with(persons.clone())
             .with(reminders)
             .with(Transfers::new(storage.clone(), invites.clone()))
-            .with(Versions::new(seats.clone(), storage.clone()))
+            .with(Versions::new(seats.clone(), texts.clone(), storage.clone()))
             .with(webhooks.clone());
         let persons = (persons, *settings.seats.renew_every);
         Ok(Self { routes, jobs, exports, persons, notify, webhooks })

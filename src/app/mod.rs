@@ -68,8 +68,8 @@ use crate::http::tarpit::Tarpit;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
 use crate::pubsub::{Pubsub, PubsubError};
-use crate::reviews::Reviews;
-use crate::seats::{SeatService, SeatServiceDeps};
+use crate::runtime::Runtime;
+use crate::seats::peers::Peers;
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invites;
@@ -123,7 +123,7 @@ pub struct App {
     locks: Locks,
     metrics: Option<Metrics>,
     signals: Signals,
-    tasks: TaskTracker,
+    runtime: Runtime,
     providers: Providers,
 }
 
@@ -151,18 +151,18 @@ impl App {
         }
         tracing::info!("starting as {node} on {}", server_name(&settings));
         let locks = Locks::connect_as(&settings.locks.url, node).await?;
-        let tasks = TaskTracker::new();
         // Servers that share a Redis notify each other by pub/sub. A server with locks in memory has no
         // peers.
         let speaks_as = root.expose_secret().as_bytes();
         let pubsub = Pubsub::connect(&settings.locks.url, node, speaks_as).await?;
+        let peers = Peers::new(server_name(&settings), pubsub);
         // Before the critical tasks start: a bind failure would otherwise end them and be reported as
         // theirs.
         let wanted = settings.server.listen;
         let cannot = |source| AppError::Listen { address: wanted, source };
         let listener = serve::listen(wanted).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
-        let (seats, reviews) = start_seats(&settings, &storage, &locks, &pubsub, &tasks);
+        let runtime = start_runtime(&settings, &storage, locks.clone(), peers);
         let origins = origins(&settings.server, address);
         let providers = Providers::start(&settings.auth, &origins).await?;
         let accounts = Accounts::new(storage.clone(), *settings.audit.retention);
@@ -170,8 +170,7 @@ impl App {
         // Before the first request: a revoked token works on no server that starts.
         revocations.read(&accounts).await?;
         let tokens = tokens.with_provider(providers.keys()).with_revocations(revocations);
-        let readiness = readiness::start(&storage, &locks, &seats, providers.key_sets(), &tasks);
-        let readiness = readiness.await;
+        let readiness = readiness::start(&storage, &locks, &runtime, providers.key_sets()).await;
         let scrape = metrics.clone().map_or_else(MetricsHandle::off, |metrics| {
             MetricsHandle::new(move || metrics.render())
         });
@@ -180,15 +179,13 @@ impl App {
             node,
             storage: &storage,
             locks: &locks,
-            pubsub: &pubsub,
-            tasks: &tasks,
-            seats: &seats,
+            runtime: &runtime,
             invites: &invites,
             tokens: &tokens,
             oidc: providers.oidc.as_ref(),
         })?;
         let entry = Entry { tokens, accounts, admin_token, origins, invites };
-        let state = state(&settings, &storage, seats, reviews, entry, readiness, scrape);
+        let state = state(&settings, &storage, &runtime, entry, readiness, scrape);
         // The log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.0.down {
             tracing::warn!(name, remedy, "started, but not ready");
@@ -204,7 +201,7 @@ impl App {
             locks,
             metrics,
             signals,
-            tasks,
+            runtime,
             providers,
         })
     }
@@ -241,15 +238,16 @@ impl App {
 
     #[expect(clippy::disallowed_methods, reason = "one for each row of the table")]
     async fn serve_and_stop(self) -> Result<(), AppError> {
-        let Self { settings, state, features, listener, storage, locks, tasks, providers, .. } =
-            self;
+        let Self {
+            settings, state, features, listener, storage, locks, runtime, providers, ..
+        } = self;
         let (metrics, mut signals) = (self.metrics, self.signals);
         // After the ready line, so that a warning does not hide the address.
         if let Err(fault) = open_files::raise_bound(*settings.limits.connections) {
             tracing::warn!("{fault}");
         }
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
-        let (seats, readiness) = (state.seats.clone(), state.readiness.clone());
+        let (tasks, readiness) = (runtime.tasks.tracker.clone(), state.readiness.clone());
         let work = work(&settings, &state, &storage, locks, metrics).into_iter();
         let work = work.chain(features.work()).map(|row| {
             let stop = stop.clone();
@@ -279,15 +277,14 @@ impl App {
             }
             _ended = edge => Some("the listener"),
             ended = work.next() => ended,
-            () = seats.died() => Some("a task of the sessions"),
+            () = runtime.tasks.died.cancelled() => Some("a task of the sessions"),
         };
         if let Some(task) = died {
             tracing::error!(task, "a critical task ended; stopping");
         }
         let drain = *settings.server.drain;
         let listening = stop;
-        let stopping =
-            Stopping { linger, drain, readiness, seats, sockets, listening, tasks, storage };
+        let stopping = Stopping { linger, drain, readiness, runtime, sockets, listening, storage };
         tokio::select! {
             () = stopping.run() => {}
             signal = signals.next() => {
@@ -349,49 +346,31 @@ fn start_metrics(settings: &Settings) -> Result<Option<Metrics>, AppError> {
     started.map(Some).map_err(|error| AppError::Metrics(error.to_string()))
 }
 
-fn start_seats(
-    settings: &Settings,
-    storage: &Storage,
-    locks: &Locks,
-    pubsub: &Pubsub,
-    tasks: &TaskTracker,
-) -> (SeatService, Reviews) {
-    let (seat_settings, limits) = (&settings.seats, &settings.limits);
-    let (seats, missed) = SeatService::start(SeatServiceDeps {
-        name: server_name(settings),
-        storage: storage.clone(),
-        locks: locks.clone(),
-        pubsub: pubsub.clone(),
-        terms: SeatTerms {
-            lease: seat_settings.terms(),
-            client_timeout: *seat_settings.client_timeout,
-            resume_grace: *seat_settings.resume_grace,
-            idle_release: *seat_settings.idle_release,
-        },
-        limits: RoomLimits {
-            message_bytes: as_size(*limits.message_bytes),
-            document_bytes: as_size(*limits.document_bytes),
-            messages_per_second: *limits.messages_per_second,
-            message_burst: *limits.message_burst,
-            room_bytes: as_size(*limits.room_bytes),
-            ..RoomLimits::default()
-        },
-        history: HistoryTerms {
-            pause: *settings.history.pause,
-            longest: *settings.history.longest,
-        },
-        tasks: tasks.clone(),
-    });
-    let (storage, pubsub, tasks) = (storage.clone(), pubsub.clone(), tasks.clone());
-    let reviews = Reviews::start(seats.clone(), storage, pubsub, tasks, missed);
-    (seats, reviews)
+fn start_runtime(settings: &Settings, storage: &Storage, locks: Locks, peers: Peers) -> Runtime {
+    let (seats, limits) = (&settings.seats, &settings.limits);
+    let terms = SeatTerms {
+        lease: seats.terms(),
+        client_timeout: *seats.client_timeout,
+        resume_grace: *seats.resume_grace,
+        idle_release: *seats.idle_release,
+    };
+    let limits = RoomLimits {
+        message_bytes: as_size(*limits.message_bytes),
+        document_bytes: as_size(*limits.document_bytes),
+        messages_per_second: *limits.messages_per_second,
+        message_burst: *limits.message_burst,
+        room_bytes: as_size(*limits.room_bytes),
+        ..RoomLimits::default()
+    };
+    let checkpoints =
+        HistoryTerms { pause: *settings.history.pause, longest: *settings.history.longest };
+    Runtime::start(storage, locks, peers, terms, limits, checkpoints)
 }
 
 fn state(
     settings: &Settings,
     storage: &Storage,
-    seats: SeatService,
-    reviews: Reviews,
+    runtime: &Runtime,
     entry: Entry,
     readiness: Readiness,
     scrape: MetricsHandle,
@@ -442,10 +421,12 @@ fn state(
             invites,
             document_bytes,
             quota,
-            reviews.tasks.clone(),
+            runtime.tasks.tracker.clone(),
         ),
-        reviews,
-        seats,
+        tasks: runtime.tasks.clone(),
+        texts: runtime.texts.clone(),
+        seats: runtime.seats.clone(),
+        reviews: runtime.reviews.clone(),
         readiness,
         scrape,
         tarpit: Tarpit::default(),

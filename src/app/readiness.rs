@@ -1,12 +1,11 @@
 //! The probes of `/readyz`: the database, the locks, and the keys of the providers.
 
 use futures_util::future::ready;
-use tokio_util::task::TaskTracker;
 
 use crate::http::auth::host_keys::HostKeys;
 use crate::http::readiness::{Down, Probe, Readiness};
 use crate::locks::{Locks, LocksError};
-use crate::seats::SeatService;
+use crate::runtime::Runtime;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 
@@ -33,21 +32,21 @@ const LOCKS_AWAY: &str = "Redis does not answer as it should, so no seat can be 
 pub(super) async fn start(
     storage: &Storage,
     locks: &Locks,
-    seats: &SeatService,
+    runtime: &Runtime,
     key_sets: impl Iterator<Item = (&'static str, HostKeys)>,
-    tasks: &TaskTracker,
 ) -> Readiness {
-    let (storage, locks, seats) = (storage.clone(), locks.clone(), seats.clone());
+    let (storage, locks, tasks) = (storage.clone(), locks.clone(), runtime.tasks.tracker.clone());
+    let runtime = runtime.clone();
     let mut probes = vec![
         Probe::new("storage", move || {
-            let (storage, seats) = (storage.clone(), seats.clone());
+            let (storage, runtime) = (storage.clone(), runtime.clone());
             async move {
                 let down = |error: &StorageError, remedy: &str| Down {
                     cause: error.to_string(),
                     remedy: remedy.to_owned(),
                 };
                 storage.check().await.map_err(|error| down(&error, remedy_of(&error)))?;
-                match seats.storage_trouble() {
+                match runtime.storage_trouble() {
                     None => Ok(Vec::new()),
                     Some(error @ StorageError::Full(_)) => Err(down(&error, STORAGE_FULL)),
                     Some(error) => Err(down(&error, STORAGE_STUCK)),
@@ -67,7 +66,7 @@ pub(super) async fn start(
         // The last set stays in force, so its failure is a warning.
         Probe::new(name, move || ready(Ok(keys.warning().into_iter().collect())))
     }));
-    Readiness::start(probes, tasks.clone()).await
+    Readiness::start(probes, tasks).await
 }
 
 pub(super) fn remedy_of(error: &StorageError) -> &'static str {

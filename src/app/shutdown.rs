@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::http::readiness::Readiness;
-use crate::seats::SeatService;
+use crate::runtime::Runtime;
 use crate::storage::Storage;
 
 /// Time limit of everything after the drain. The stages below share it; `config/OPERATIONS.md` and
@@ -36,20 +36,19 @@ pub(super) struct Stopping {
     /// The period over which the server spreads the closes of its sockets.
     pub(super) drain: Duration,
     pub(super) readiness: Readiness,
-    pub(super) seats: SeatService,
+    pub(super) runtime: Runtime,
     pub(super) sockets: TaskTracker,
     pub(super) listening: CancellationToken,
-    pub(super) tasks: TaskTracker,
     pub(super) storage: Storage,
 }
 
 impl Stopping {
     pub(super) async fn run(self) {
-        self.seats.refuse();
+        self.runtime.seats.refuse();
         self.readiness.refuse();
         sleep(self.linger).await;
         self.listening.cancel();
-        self.seats.drain(self.drain).await;
+        self.runtime.seats.drain(self.drain).await;
         if timeout(AFTER_DRAIN_MAX, self.end()).await.is_err() {
             tracing::error!("the stop timed out; the process exits with tasks still running");
         }
@@ -57,17 +56,18 @@ impl Stopping {
     }
 
     async fn end(&self) {
-        let Self { sockets, seats, tasks, storage, .. } = self;
+        let Self { sockets, runtime, storage, .. } = self;
+        let tasks = &runtime.tasks.tracker;
         sockets.close();
         if timeout(SOCKETS_MAX, sockets.wait()).await.is_err() {
             tracing::warn!(left = sockets.len(), "sockets did not close in time");
         }
-        seats.finish(FINISH_MAX).await;
+        runtime.finish(FINISH_MAX).await;
         tasks.close();
         if timeout(TASKS_MAX, tasks.wait()).await.is_err() {
             tracing::warn!(left = tasks.len(), "tasks did not end in time");
         }
-        if timeout(TASKS_MAX, seats.disconnect()).await.is_err() {
+        if timeout(TASKS_MAX, runtime.disconnect()).await.is_err() {
             tracing::warn!("releases are still pending; those seats expire within the lease");
         }
         storage.close().await;

@@ -28,7 +28,7 @@ pub(super) fn work(
     metrics: Option<Metrics>,
 ) -> Vec<Work> {
     let (limiter, guest_budgets) = (state.limiter.clone(), state.guest_budgets.clone());
-    let (seats, departures) = (state.seats.clone(), state.seats.clone());
+    let (budgets, departures) = (Arc::clone(state.seats.budgets()), state.seats.clone());
     let (storage, bytes_max) = (storage.clone(), *settings.limits.stored_bytes);
     let (sharing, search) = (state.sharing.clone(), Arc::new(Mutex::new(Search::default())));
     // Drains metrics and drops idle counters, so that memory does not grow.
@@ -36,7 +36,7 @@ pub(super) fn work(
         metrics.iter().for_each(Metrics::upkeep);
         limiter.forget_the_quiet();
         guest_budgets.forget_idle();
-        seats.forget_idle_users();
+        budgets.forget_idle();
         // Reading the alarms clears those of classes without recent events.
         let _in_force = locks.alarms();
         ready(())

@@ -56,6 +56,8 @@
 //! - **client**, **user**: the program at the other end of a socket, and the person behind it.
 //! - **half-open**: of a TCP connection: one end is gone, and the other has not noticed.
 //! - **server**: one Galley process. [`NodeId`](ids::NodeId) names it.
+//! - **runtime**: the parts of one server, which it starts in order and ends in order.
+//! - **critical task**: a task whose end stops the server.
 //!
 //! `locks/lib.rs` carries the terms of locks.
 

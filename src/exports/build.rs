@@ -42,8 +42,9 @@ use crate::files::render_model::{Heading, RenderModel};
 use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName, Locks};
 use crate::periodic::Work;
 use crate::reviews::anchors::placed_in;
-use crate::rooms::{RoomError, Rooms};
-use crate::seats::{SeatError, SeatService};
+use crate::rooms::RoomError;
+use crate::rooms::texts::Texts;
+use crate::seats::SeatError;
 use crate::storage::error::StorageError;
 use crate::storage::packed::sha256;
 use crate::storage::{Storage, trace};
@@ -78,10 +79,9 @@ const TRIM_EVERY: Duration = Duration::from_secs(10 * 60);
 
 #[derive(Clone, Debug)]
 pub struct Exports {
+    pub(super) texts: Texts,
     storage: Storage,
     locks: Locks,
-    pub(super) rooms: Rooms,
-    pub(super) text_bytes_max: usize,
     tasks: TaskTracker,
     /// One for each rendered file that is not stored yet.
     files: Permits,
@@ -112,15 +112,14 @@ type Built = Result<StoredExport, ExportError>;
 impl Exports {
     #[must_use]
     pub fn new(
-        seats: &SeatService,
+        texts: Texts,
         storage: Storage,
         locks: Locks,
         tasks: TaskTracker,
         fonts: PdfFonts,
     ) -> Self {
-        let (rooms, text_bytes_max) = (seats.rooms().clone(), seats.limits().document_bytes);
         let files = Permits::new(EXPORTS_HELD_MAX, EXPORTS_HELD_PER_ADDRESS_MAX);
-        Self { storage, locks, rooms, text_bytes_max, tasks, files, fonts }
+        Self { texts, storage, locks, tasks, files, fonts }
     }
 
     /// The formats that this server builds. It serves stored files of the other ones, too.
@@ -339,15 +338,15 @@ impl Build<'_> {
         state: &ExportState,
         permit: &Arc<Permit>,
     ) -> Result<(ExportMark, Bytes), Stop> {
-        let rooms = &self.exports.rooms;
+        let texts = &self.exports.texts;
         let key = self.key;
         // The permit comes before the reviews: a waiting build holds no memory.
-        let mut snapshot = rooms.snapshot(state.document, &self.requester).await?;
+        let mut snapshot = texts.snapshot(state.document, &self.requester).await?;
         if snapshot.seq < state.now.seq {
             // Another server has stored an edit whose message this one lacks. The permit is free meanwhile.
             drop(snapshot);
-            rooms.read_on(state.document).await;
-            snapshot = rooms.snapshot(state.document, &self.requester).await?;
+            texts.read_on(state.document).await;
+            snapshot = texts.snapshot(state.document, &self.requester).await?;
         }
         self.progress(20).await?;
         let reviews = match key.has_reviews {
@@ -363,7 +362,7 @@ impl Build<'_> {
         let heading = Heading { title, writer, built_at: Utc::now(), zone: key.zone };
         let rendering = Rendering::new(key.format, &self.exports.fonts).await;
         let rendering = rendering.map_err(Stop::Failed)?;
-        let model = rooms.read_text(state.document, snapshot, move |text| {
+        let model = texts.read_at(state.document, snapshot, move |text| {
             let reviews = placed_in(text, reviews);
             RenderModel::new(heading, text.content(), reviews)
         });

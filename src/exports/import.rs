@@ -19,8 +19,8 @@ impl Exports {
         bytes: Bytes,
         requester: &Requester,
     ) -> Result<Imported, ExportError> {
-        let text_max = self.text_bytes_max;
-        let reading = self.rooms.with_permit(requester, move || read(format, &bytes, text_max));
+        let text_max = self.texts.bytes_max();
+        let reading = self.texts.with_permit(requester, move || read(format, &bytes, text_max));
         match reading.await {
             Ok(read) => Ok(read?),
             Err(RoomError::Unreadable) => {

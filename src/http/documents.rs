@@ -23,10 +23,12 @@ use crate::http::routes::Routes;
 use crate::http::sections::SectionBody;
 use crate::reviews::Reviews;
 use crate::rooms::RoomError;
-use crate::seats::SeatService;
+use crate::rooms::texts::Texts;
+use crate::seats::Seats;
 use crate::sharing::Sharing;
 use crate::sharing::documents::DocumentDraft;
 use crate::storage::documents::Document;
+use crate::yjs::text::Text;
 
 const ROWS_DEFAULT: u32 = 50;
 const ROWS_MAX: u32 = 100;
@@ -133,7 +135,7 @@ fn created(document: Document) -> Response {
 
 /// `PUT /api/documents/by-external-id/{external_id}`
 async fn find_or_create(
-    (State(sharing), State(seats)): (State<Sharing>, State<SeatService>),
+    (State(sharing), State(texts)): (State<Sharing>, State<Texts>),
     storing: Storing,
     peer: Option<Extension<Peer>>,
     caller: Caller,
@@ -155,14 +157,14 @@ async fn find_or_create(
     if is_new {
         return Ok(created(document));
     }
-    count_now(&mut document, &seats, &caller.requester()).await?;
+    count_now(&mut document, &texts, &caller.requester()).await?;
     Ok(Json(document).into_response())
 }
 
 /// `GET /api/documents`
 async fn list(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(texts): State<Texts>,
     caller: Caller,
     Query(ListQuery { deleted, limit, cursor }): Query<ListQuery>,
 ) -> Result<Response, ApiError> {
@@ -180,7 +182,7 @@ async fn list(
     for row in &mut rows {
         // A list with an older count is better than none. The document may also have been deleted
         // meanwhile.
-        let counted = count_now(row, &seats, &caller.requester()).await;
+        let counted = count_now(row, &texts, &caller.requester()).await;
         let _older = counted.inspect_err(|error| tracing::debug!(%error, "characters not counted"));
     }
     Ok(Json(ListBody { documents: rows, next_cursor, retention_seconds: None }).into_response())
@@ -189,12 +191,12 @@ async fn list(
 /// `GET /api/documents/{id}`
 async fn show(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(texts): State<Texts>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Json<Document>, ApiError> {
     let mut document = sharing.document(&caller.user().id, id).await?;
-    count_now(&mut document, &seats, &caller.requester()).await?;
+    count_now(&mut document, &texts, &caller.requester()).await?;
     Ok(Json(document))
 }
 
@@ -202,11 +204,11 @@ async fn show(
 /// slow to read, the stored count remains.
 async fn count_now(
     document: &mut Document,
-    seats: &SeatService,
+    texts: &Texts,
     requester: &Requester,
 ) -> Result<(), ApiError> {
-    if seats.is_open(document.id) {
-        match seats.text(document.id, requester).await {
+    if texts.is_open(document.id) {
+        match texts.read(document.id, requester, Text::content).await {
             Ok(text) => document.characters = count_characters(&text),
             Err(RoomError::Unreadable | RoomError::TooCostly | RoomError::Busy) => {}
             Err(error) => return Err(error.into()),
@@ -218,7 +220,7 @@ async fn count_now(
 /// `PATCH /api/documents/{id}`
 async fn rename(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(texts): State<Texts>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     JsonBody(body): JsonBody<TitleBody>,
@@ -226,14 +228,14 @@ async fn rename(
     let mut renamed =
         sharing.rename_document(&caller.user().id, id, &body.title, Utc::now()).await?;
     // The title is stored: an older count is better than a failure.
-    let _older = count_now(&mut renamed, &seats, &caller.requester()).await;
+    let _older = count_now(&mut renamed, &texts, &caller.requester()).await;
     Ok(Json(renamed))
 }
 
 /// `DELETE /api/documents/{id}`
 async fn delete(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     Query(query): Query<DeleteQuery>,
@@ -267,7 +269,7 @@ async fn restore(
 async fn text(
     State(sharing): State<Sharing>,
     State(reviews): State<Reviews>,
-    State(seats): State<SeatService>,
+    State(texts): State<Texts>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     Query(TextQuery { view }): Query<TextQuery>,
@@ -276,7 +278,7 @@ async fn text(
     let plain = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
     match view {
         None => {
-            let text = seats.text(id, &caller.requester()).await?;
+            let text = texts.read(id, &caller.requester(), Text::content).await?;
             Ok((plain, [(ETAG, tag(&mark_of(&text)))], text).into_response())
         }
         Some(TextView::Accepted) => {

@@ -19,7 +19,7 @@ use crate::http::pagination::PageQuery;
 use crate::http::routes::Routes;
 use crate::outbox::event::Event;
 use crate::reviews::Reviews;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::seats::view::SeatsView;
 use crate::sharing::invite::Invite;
 use crate::sharing::links::Joining;
@@ -133,7 +133,7 @@ async fn share(
 /// `GET /api/share-links`: the links in which the caller writes or reviews, newest first.
 async fn list(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     State(reviews): State<Reviews>,
     caller: Caller,
     Query(query): Query<PageQuery>,
@@ -155,7 +155,7 @@ async fn list(
 /// `GET /api/share-links/{id}`
 async fn show(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     State(reviews): State<Reviews>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
@@ -166,7 +166,7 @@ async fn show(
 /// `POST /api/share-links/{id}/join`
 async fn join(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     State(reviews): State<Reviews>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
@@ -191,7 +191,7 @@ async fn join(
 /// `DELETE /api/share-links/{id}`
 async fn revoke(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
@@ -202,7 +202,7 @@ async fn revoke(
 
 pub(super) async fn shown(
     sharing: &Sharing,
-    seats: &SeatService,
+    seats: &Seats,
     reviews: &Reviews,
     caller: &Caller,
     id: ShareLinkId,
@@ -216,7 +216,7 @@ async fn for_member(
     link: ShareLink,
     invite_state: Option<InviteState>,
     caller: &Caller,
-    seats: &SeatService,
+    seats: &Seats,
     reviews: &Reviews,
 ) -> Result<Json<LinkBody>, ApiError> {
     let view = seats.seats_of(&[link.id]).await.pop().unwrap_or_default();

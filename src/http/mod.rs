@@ -79,8 +79,10 @@ use crate::http::routes::Routes;
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
 use crate::reviews::Reviews;
-use crate::seats::SeatService;
+use crate::rooms::texts::Texts;
+use crate::seats::Seats;
 use crate::sharing::Sharing;
+use crate::tasks::Tasks;
 
 /// Time limit from the end of a request's head to the beginning of its response.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -102,7 +104,9 @@ pub struct HttpState {
     pub sharing: Sharing,
     pub readiness: Readiness,
     pub scrape: MetricsHandle,
-    pub seats: SeatService,
+    pub tasks: Tasks,
+    pub texts: Texts,
+    pub seats: Seats,
     pub reviews: Reviews,
     pub tarpit: Tarpit,
     pub guest_budgets: GuestBudgets,
@@ -118,7 +122,7 @@ fn router(state: HttpState, features: Routes, body_bytes: usize) -> Router {
         origins: state.origins.clone(),
         log: state.security_log.clone(),
         accounts: state.accounts.clone(),
-        seats: state.seats.clone(),
+        tasks: state.tasks.clone(),
     };
     let by_address = from_fn_with_state(state.limiter.clone(), limit::by_address);
     let guarded = guarded()

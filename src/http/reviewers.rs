@@ -16,7 +16,7 @@ use crate::http::links::{JoinBody, LinkBody, shown};
 use crate::http::origin::Origins;
 use crate::http::routes::Routes;
 use crate::reviews::Reviews;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sharing::Sharing;
 use crate::sharing::reviewers::{Preview, ReviewerChanged};
 
@@ -85,7 +85,7 @@ async fn check(
 /// `PUT /api/share-links/{id}/reviewer`: a refused user becomes the reviewer.
 async fn replace(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     State(reviews): State<Reviews>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
@@ -100,7 +100,7 @@ async fn replace(
 /// `DELETE /api/share-links/{id}/reviewer`
 async fn remove(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
@@ -112,7 +112,7 @@ async fn remove(
 /// `DELETE /api/share-links/{id}/membership`: the reviewer leaves.
 async fn leave(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
@@ -123,7 +123,7 @@ async fn leave(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn end_former(seats: &SeatService, link: ShareLinkId, changed: &ReviewerChanged) {
+async fn end_former(seats: &Seats, link: ShareLinkId, changed: &ReviewerChanged) {
     if let Some(former) = &changed.former {
         tracing::info!(%link, document = %changed.document, user = %former, "a reviewer was removed");
         seats.reviewer_removed(link, former).await;

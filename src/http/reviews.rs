@@ -20,6 +20,7 @@ use crate::http::response_budget::BodyCharge;
 use crate::reviews::{Draft, Reviews, Revision};
 use crate::sharing::Sharing;
 use crate::storage::pagination::InvalidCursor;
+use crate::tasks::Tasks;
 
 /// The server charges a page of reviews before it reads it, at the maximum size: the first part of a
 /// suggestion stands in it twice.
@@ -67,6 +68,7 @@ struct ReviewList {
 /// `GET …/reviews`
 pub(crate) async fn list(
     State(reviews): State<Reviews>,
+    State(tasks): State<Tasks>,
     charge: Option<Extension<BodyCharge>>,
     caller: Caller,
     Path(link): Path<ShareLinkId>,
@@ -85,7 +87,7 @@ pub(crate) async fn list(
     let body = ReviewList { reviews: page, next_cursor: next.map(|next| next.to_string()) };
     // A page has a megabyte, and the writing of it would delay the edits of others.
     #[expect(clippy::disallowed_methods, reason = "under the charge")]
-    let writing = reviews.tasks.spawn_blocking(move || Json(body).into_response());
+    let writing = tasks.tracker.spawn_blocking(move || Json(body).into_response());
     writing.await.map_err(|panicked| ApiError::Internal(panicked.to_string()))
 }
 

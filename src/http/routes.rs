@@ -38,10 +38,10 @@ impl<H: Handler<T, HttpState>, T: 'static> Handler<T, HttpState> for ToItsEnd<H>
     type Future = BoxFuture<'static, Response>;
 
     fn call(self, request: Request, state: HttpState) -> Self::Future {
-        let seats = state.seats.clone();
+        let tasks = state.tasks.clone();
         // Boxed: the compiler makes the code of the task once, and not for each handler.
         let handled: BoxFuture<'static, Response> = self.0.call(request, state).boxed();
-        async move { seats.complete(handled).await }.boxed()
+        async move { tasks.complete(handled).await }.boxed()
     }
 }
 

@@ -21,7 +21,8 @@ use crate::http::guest_budgets::Storing;
 use crate::http::reviews::{expected_version, version_tag};
 use crate::http::routes::Routes;
 use crate::outbox::event::Event;
-use crate::seats::SeatService;
+use crate::rooms::texts::Texts;
+use crate::seats::Seats;
 use crate::sharing::{Sharing, SharingError};
 use crate::yjs::text::Text;
 
@@ -91,7 +92,7 @@ fn tagged(version: i64, sections: Vec<Section>) -> Response {
 /// `GET /api/documents/{id}/sections`: for the owner, and the reviewer of its share link.
 async fn show(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    State(texts): State<Texts>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Response, ApiError> {
@@ -100,13 +101,13 @@ async fn show(
         return Ok(tagged(version, Vec::new()));
     }
     let read = move |text: &Text| text.resolve_sections(stored);
-    Ok(tagged(version, seats.read_text(id, &caller.requester(), read).await?))
+    Ok(tagged(version, texts.read(id, &caller.requester(), read).await?))
 }
 
 /// `PUT /api/documents/{id}/sections`: for the owner.
 async fn set(
     State(sharing): State<Sharing>,
-    State(seats): State<SeatService>,
+    (State(texts), State(seats)): (State<Texts>, State<Seats>),
     storing: Storing,
     caller: Caller,
     Path(id): Path<DocumentId>,
@@ -121,7 +122,7 @@ async fn set(
         let stored = text.anchor_sections(new)?;
         Ok((text.resolve_sections(stored.clone()), stored))
     };
-    let read = seats.read_text(id, &caller.requester(), read).await?;
+    let read = texts.read(id, &caller.requester(), read).await?;
     let (sections, stored) = read.map_err(SharingError::Section)?;
     let version = sharing.set_sections(id, &stored, expected).await?;
     seats.deliver_change(id, version, &Event::SectionsChanged(&sections)).await;

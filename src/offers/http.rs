@@ -24,8 +24,8 @@ use crate::http::routes::{MESSAGE_REQUEST_BYTES_MAX, Routes};
 use crate::offers::error::OfferError;
 use crate::offers::offer::{Offer, OfferClaim};
 use crate::offers::{OFFER_MESSAGE_CHARS_MAX, OfferTerms, Offers};
-use crate::seats::SeatService;
 use crate::sharing::Sharing;
+use crate::tasks::Tasks;
 
 const _: () = assert!((TITLE_CHARS_MAX + OFFER_MESSAGE_CHARS_MAX) * 12 < MESSAGE_REQUEST_BYTES_MAX);
 
@@ -173,7 +173,7 @@ async fn close(
 /// disconnects leaves the wait queue.
 async fn claim(
     Extension(offers): Extension<Offers>,
-    State(seats): State<SeatService>,
+    State(tasks): State<Tasks>,
     State(sharing): State<Sharing>,
     storing: Storing,
     caller: Caller,
@@ -193,7 +193,7 @@ async fn claim(
         let _older = saved.inspect_err(|error| tracing::debug!(%error, "a name is not stored"));
         Ok::<_, ApiError>(claim)
     };
-    let claim = seats.complete(claiming).await?;
+    let claim = tasks.complete(claiming).await?;
     let location = [(LOCATION, format!("/api/review-offers/{id}/claims/{}", claim.id))];
     Ok((StatusCode::CREATED, location, Json(claim)).into_response())
 }

@@ -17,6 +17,7 @@ use crate::persons::{Persons, PersonsError};
 use crate::rooms::RoomError;
 use crate::storage::error::StorageError;
 use crate::storage::versions::Version;
+use crate::yjs::text::Text;
 
 /// Where an export continues.
 enum At {
@@ -98,7 +99,8 @@ impl Export {
     }
 
     async fn document(&self, document: &OwnDocument) -> Result<Value, StorageError> {
-        let text = match self.persons.seats.text(document.id, &self.requester).await {
+        let texts = &self.persons.texts;
+        let text = match texts.read(document.id, &self.requester, Text::content).await {
             Ok(text) => Some(text),
             Err(RoomError::Storage(error)) => return Err(error),
             Err(RoomError::Busy) => return Err(busy()),
@@ -120,8 +122,8 @@ impl Export {
         let Some((Version { id, number, label, created_at, .. }, packed)) = stored else {
             return Ok(None);
         };
-        let rooms = self.persons.seats.rooms();
-        let text = match rooms.with_permit(&self.requester, move || packed.unpack()).await {
+        let texts = &self.persons.texts;
+        let text = match texts.with_permit(&self.requester, move || packed.unpack()).await {
             Ok(unpacked) => unpacked.ok(),
             Err(RoomError::Busy) => return Err(busy()),
             Err(_panicked) => None,

@@ -33,7 +33,7 @@ use crate::locks::Guard;
 use crate::periodic::store::{JobCursors, JobOutcome, RatifiedRun};
 use crate::periodic::{Job, Work};
 use crate::persons::store::{Receipt, Running, Step};
-use crate::seats::SeatService;
+use crate::rooms::texts::Texts;
 use crate::sharing::invite::Invites;
 use crate::storage::Storage;
 use crate::storage::audit::AuditEntry;
@@ -68,7 +68,7 @@ pub enum PersonsError {
 #[derive(Clone)]
 pub struct Persons {
     storage: Storage,
-    seats: SeatService,
+    texts: Texts,
     invites: Invites,
     tokens: Tokens,
     exports: Arc<Semaphore>,
@@ -94,10 +94,10 @@ fn warn_of_look(error: &StorageError) {
 
 impl Persons {
     #[must_use]
-    pub fn new(storage: Storage, seats: SeatService, invites: Invites, tokens: Tokens) -> Self {
+    pub fn new(storage: Storage, texts: Texts, invites: Invites, tokens: Tokens) -> Self {
         let exports = Arc::new(Semaphore::new(EXPORTS_AT_ONCE));
         let rewrite_at = Arc::new(Mutex::new(Instant::now()));
-        Self { storage, seats, invites, tokens, exports, rewrite_at }
+        Self { storage, texts, invites, tokens, exports, rewrite_at }
     }
 
     /// Begins the deletion of a user, or finds the running one. A user without a row has one too: it ends at once.

@@ -18,9 +18,10 @@ use crate::domain::limits::DIFF_TIMEOUT;
 use crate::domain::line::{InvalidLine, Line};
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
+use crate::rooms::RoomError;
 use crate::rooms::server_edit::TRIES;
-use crate::rooms::{RoomError, Rooms};
-use crate::seats::{SeatError, SeatService};
+use crate::rooms::texts::Texts;
+use crate::seats::{SeatError, Seats};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::packed::Packed;
@@ -96,16 +97,15 @@ pub struct Difference {
 
 #[derive(Clone, Debug)]
 pub struct Versions {
-    seats: SeatService,
+    seats: Seats,
+    texts: Texts,
     storage: Storage,
-    rooms: Rooms,
 }
 
 impl Versions {
     #[must_use]
-    pub fn new(seats: SeatService, storage: Storage) -> Self {
-        let rooms = seats.rooms().clone();
-        Self { seats, storage, rooms }
+    pub fn new(seats: Seats, texts: Texts, storage: Storage) -> Self {
+        Self { seats, texts, storage }
     }
 
     /// Newest first: at most `limit`, below number `before`.
@@ -125,7 +125,7 @@ impl Versions {
         id: VersionId,
     ) -> Result<(Version, String), VersionError> {
         let (version, packed) = self.find(document, id).await?;
-        let text = self.rooms.with_permit(requester, move || packed.unpack()).await??;
+        let text = self.texts.with_permit(requester, move || packed.unpack()).await??;
         Ok((version, text))
     }
 
@@ -143,13 +143,11 @@ impl Versions {
             return Err(SeatError::Room(RoomError::StorageSpent).into());
         }
         for _ in 0..TRIES {
-            let rooms = &self.rooms;
-            let Some(snapshot) = rooms.durable_snapshot(document, requester).await? else {
-                continue;
-            };
+            let reading = self.texts.durable_snapshot(document, requester);
+            let Some(snapshot) = reading.await? else { continue };
             let seq = snapshot.seq;
             let pack = |text: &Text| Packed::of(&text.content());
-            let text = self.rooms.read_text(document, snapshot, pack).await?;
+            let text = self.texts.read_at(document, snapshot, pack).await?;
             let new = NewVersion {
                 id: VersionId::generate(),
                 document,
@@ -163,14 +161,14 @@ impl Versions {
             };
             match self.storage.store_versions(&[new]).await?.pop() {
                 Some(StoreOutcome::Stored(version)) => {
-                    self.rooms.version_stored(document, seq);
+                    self.texts.version_stored(document, seq);
                     return Ok(version);
                 }
                 Some(StoreOutcome::Full) => return Err(VersionError::Full),
                 Some(StoreOutcome::Gone) => return Err(VersionError::NotFound("document")),
                 // A newer version exists: the snapshot was old.
                 Some(StoreOutcome::NotNew) | None => {
-                    self.rooms.read_on(document).await;
+                    self.texts.read_on(document).await;
                 }
             }
         }
@@ -189,12 +187,11 @@ impl Versions {
         let one = Against::Version(id);
         let segments = match against {
             Against::Current => {
-                let snapshot = self.rooms.snapshot(document, requester).await?;
                 let compare = move |text: &Text| {
                     let old = packed.unpack()?;
                     Ok::<_, StorageError>(by_words(&old, &text.content(), DIFF_TIMEOUT))
                 };
-                self.rooms.read_text(document, snapshot, compare).await??
+                self.texts.read(document, requester, compare).await??
             }
             Against::Version(other) => {
                 let (other, other_packed) = self.find(document, other).await?;
@@ -204,7 +201,7 @@ impl Versions {
                 let compare = move || {
                     Ok::<_, StorageError>(by_words(&old.unpack()?, &new.unpack()?, DIFF_TIMEOUT))
                 };
-                let segments = self.rooms.with_permit(requester, compare).await??;
+                let segments = self.texts.with_permit(requester, compare).await??;
                 if !is_older {
                     return Ok(Difference { from: against, to: one, segments });
                 }

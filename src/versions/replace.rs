@@ -41,7 +41,7 @@ impl Versions {
             let text = incoming(&text);
             (Packed::of(&text), text)
         };
-        let (wanted, text) = self.rooms.with_permit(requester, pack).await?;
+        let (wanted, text) = self.texts.with_permit(requester, pack).await?;
         for _ in 0..TRIES {
             let guard = self.guard_of_writer(document, precondition.while_open).await?;
             let change = Change {

@@ -89,22 +89,22 @@ impl Versions {
     ) -> Result<Option<Version>, VersionError> {
         let document = change.document;
         for _ in 0..TRIES {
-            let reading = self.rooms.durable_snapshot(document, change.requester);
+            let reading = self.texts.durable_snapshot(document, change.requester);
             let Some(snapshot) = reading.await? else { continue };
             let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
-            let (wanted, limit) = (change.wanted.clone(), self.seats.limits().document_bytes);
+            let (wanted, limit) = (change.wanted.clone(), self.texts.bytes_max());
             let required = change.required.map(<[String]>::to_vec);
             let look = move |text: &Text| {
                 let is_met = required.is_none_or(|marks| marks.contains(&mark_of(&text.content())));
                 is_met.then_some(()).ok_or(VersionError::Changed)?;
                 edit(text, merged, &wanted, limit)
             };
-            let Some(edit) = self.rooms.read_text(document, snapshot, look).await?? else {
+            let Some(edit) = self.texts.read_at(document, snapshot, look).await?? else {
                 return Ok(None);
             };
             match self.commit(change, edit, seq).await? {
                 Some(version) => return Ok(Some(version)),
-                None => self.rooms.read_on(document).await,
+                None => self.texts.read_on(document).await,
             }
         }
         Err(VersionError::Contended)
@@ -141,8 +141,8 @@ impl Versions {
         }
         let (version, seq) = done(stored)?;
         let fence = change.guard.map_or(Fence::ZERO, |guard| guard.fence);
-        self.rooms.show_edit(document, fence, seq, edit.update).await;
-        self.rooms.version_stored(document, seq);
+        self.texts.show_edit(document, fence, seq, edit.update).await;
+        self.texts.version_stored(document, seq);
         Ok(Some(version))
     }
 

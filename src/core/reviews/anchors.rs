@@ -114,14 +114,12 @@ impl Reviews {
         requester: &Requester,
         stored: &Arc<Vec<StoredReview>>,
     ) -> Result<Vec<Vec<Resolved>>, RoomError> {
-        let rooms = &self.rooms;
-        let snapshot = rooms.snapshot(document, requester).await?;
         let stored = Arc::clone(stored);
         let find = move |text: &Text| {
             let mut effort = Effort::default();
             stored.iter().map(|review| resolve_in(text, review, &mut effort)).collect()
         };
-        rooms.read_text(document, snapshot, find).await
+        self.texts.read(document, requester, find).await
     }
 }
 

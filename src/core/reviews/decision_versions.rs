@@ -29,7 +29,7 @@ impl Reviews {
     /// Stores a version of the text in which the writer rejected suggestions, or undid that.
     pub(crate) async fn record_rejection(&self, link: &MemberLink, authors: Vec<User>) {
         // During an edit there is no settled text; the version of the next pause contains it.
-        if let Ok(Some(text)) = self.rooms.durable_snapshot(link.document, &link.requester).await {
+        if let Ok(Some(text)) = self.texts.durable_snapshot(link.document, &link.requester).await {
             self.record_decision(link, authors, text, None).await;
         }
     }
@@ -51,7 +51,7 @@ impl Reviews {
         before.permit = None;
         let Some((seq, update)) = edit else {
             let only = point(VersionKind::Decision, authors, before);
-            return self.history.record(vec![only]).await;
+            return self.texts.history().record(vec![only]).await;
         };
         let parts = vec![before.merged.clone(), update];
         let writer = vec![link.user.clone()];
@@ -60,7 +60,7 @@ impl Reviews {
             let after = Snapshot { merged: log.merged(), seq, ..before };
             points.push(point(VersionKind::Decision, authors, after));
         }
-        self.history.record(points).await;
-        self.rooms.version_stored(document, seq);
+        self.texts.history().record(points).await;
+        self.texts.version_stored(document, seq);
     }
 }

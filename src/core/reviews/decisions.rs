@@ -100,7 +100,7 @@ impl Reviews {
             let made = (new.id, new.at + DECISION_UNDO_WINDOW);
             match self.commit(intent, new, edit, before).await? {
                 Some(reviews) => return Ok(result_of(&selections, Some(made), &skipped, reviews)),
-                None => self.rooms.read_on(link.document).await,
+                None => self.texts.read_on(link.document).await,
             }
         }
         Err(ReviewError::Contended)
@@ -115,7 +115,7 @@ impl Reviews {
         if verdict == Verdict::Reject {
             return Ok(Some(None));
         }
-        let snapshot = self.rooms.durable_snapshot(link.document, &link.requester).await?;
+        let snapshot = self.texts.durable_snapshot(link.document, &link.requester).await?;
         Ok(snapshot.map(Some))
     }
 
@@ -144,10 +144,9 @@ impl Reviews {
             return Ok(plan::rejection(&selected, skipped));
         };
         let merged = snapshot.merged.clone();
-        let limit = self.seats.limits().document_bytes;
+        let limit = self.texts.bytes_max();
         let read = move |text: &Text| plan::acceptance(text, merged, &selected, &seen, limit);
-        let rooms = &self.rooms;
-        let mut plan = rooms.read_text(link.document, snapshot, read).await??;
+        let mut plan = self.texts.read_at(link.document, snapshot, read).await??;
         skipped.append(&mut plan.skipped);
         Ok(DecisionPlan { skipped, ..plan })
     }
@@ -161,17 +160,9 @@ impl Reviews {
         skipped: &SkippedReviews,
     ) -> bool {
         match text.filter(|_| skipped.iter().any(|(_, why)| why.is_of_the_text())) {
-            Some(text) => self.is_behind(link, text).await,
+            Some(text) => self.texts.is_behind(link.document, text.seq).await,
             None => false,
         }
-    }
-
-    /// Whether the database had updates behind a text, which the room has read now.
-    pub(crate) async fn is_behind(&self, link: &MemberLink, text: &Snapshot) -> bool {
-        let rooms = &self.rooms;
-        rooms.read_on(link.document).await;
-        // A text without a room is from the database.
-        rooms.find(link.document).is_some_and(|room| room.seq() != text.seq)
     }
 
     /// Commits a decision and delivers it. `None`: the text or a review has changed since the server
@@ -215,8 +206,7 @@ impl Reviews {
         let (Some(before), Some((seq, update))) = (before, edited) else {
             return self.record_rejection(link, authors).await;
         };
-        let rooms = &self.rooms;
-        rooms.show_edit(link.document, guard.fence, seq, update.clone()).await;
+        self.texts.show_edit(link.document, guard.fence, seq, update.clone()).await;
         self.record_decision(link, authors, before, Some((seq, update))).await;
     }
 }

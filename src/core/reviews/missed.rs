@@ -28,12 +28,11 @@ impl Reviews {
     /// Reads and delivers for the rooms of `queue`, until the sessions have finished.
     pub(super) async fn read_missed(self, mut queue: MissedQueue) {
         let permits = Arc::new(Semaphore::new(READ_AT_ONCE));
-        let finished = self.seats.finished().clone();
-        while let Some(Some(room)) = finished.run_until_cancelled(queue.recv()).await {
+        while let Some(Some(room)) = self.tasks.finished.run_until_cancelled(queue.recv()).await {
             let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
             let reviews = self.clone();
             #[expect(clippy::disallowed_methods, reason = "under the permit")]
-            self.tasks.spawn(async move {
+            self.tasks.tracker.spawn(async move {
                 reviews.try_deliver_missed(&room).await;
                 drop(permit);
             });
@@ -83,7 +82,7 @@ impl Reviews {
     ) -> Result<String, RoomError> {
         let server = Requester::Server(room.document);
         let read = move |text: &Text| text.resolve_sections(stored);
-        let sections = self.seats.read_text(room.document, &server, read).await?;
+        let sections = self.texts.read(room.document, &server, read).await?;
         Ok(Event::SectionsChanged(&sections).json())
     }
 

@@ -23,7 +23,6 @@ pub mod suggestions;
 pub(crate) mod undo;
 
 use chrono::Utc;
-use tokio_util::task::TaskTracker;
 
 use crate::bounds::permits::Requester;
 use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorRequest, RelativeRange};
@@ -33,21 +32,21 @@ use crate::domain::review::{DecisionRefused, Review, ReviewKind, ReviewStatus};
 use crate::domain::text::incoming;
 use crate::domain::user::User;
 use crate::outbox::event::Event;
-use crate::pubsub::{Message, Pubsub, Topic};
 use crate::reviews::anchors::to_review;
 pub use crate::reviews::error::ReviewError;
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
+use crate::rooms::RoomError;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::rooms::server_edit::TRIES;
-use crate::rooms::version_recorder::History;
-use crate::rooms::{RoomError, Rooms};
-use crate::seats::{SeatError, SeatService};
+use crate::rooms::texts::Texts;
+use crate::seats::{SeatError, Seats};
 use crate::storage::Storage;
 use crate::storage::guard::FenceGuard;
 use crate::storage::pagination::Cursor;
 use crate::storage::review_rows::StoredReview;
 use crate::storage::reviews::{NewReview, ReviewChange};
+use crate::tasks::Tasks;
 use crate::yjs::error::AnchorMismatch;
 use crate::yjs::text::{Effort, Resolved, Text};
 
@@ -89,27 +88,25 @@ impl Revision {
 
 #[derive(Clone, Debug)]
 pub struct Reviews {
-    seats: SeatService,
+    seats: Seats,
+    texts: Texts,
     storage: Storage,
-    pubsub: Pubsub,
-    rooms: Rooms,
-    history: History,
-    pub tasks: TaskTracker,
+    tasks: Tasks,
 }
 
 impl Reviews {
     /// Starts the delivery of the changes that rooms of `queue` missed.
     #[must_use]
     pub fn start(
-        seats: SeatService,
-        storage: Storage,
-        pubsub: Pubsub,
-        tasks: TaskTracker,
+        storage: &Storage,
+        seats: &Seats,
+        texts: &Texts,
+        tasks: &Tasks,
         queue: MissedQueue,
     ) -> Self {
-        let (rooms, history) = (seats.rooms().clone(), seats.history().clone());
-        let reviews = Self { seats, storage, pubsub, rooms, history, tasks };
-        reviews.seats.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
+        let (seats, texts, storage) = (seats.clone(), texts.clone(), storage.clone());
+        let reviews = Self { seats, texts, storage, tasks: tasks.clone() };
+        tasks.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
         reviews
     }
 
@@ -146,7 +143,7 @@ impl Reviews {
         };
         open.retain(|review| review.status == ReviewStatus::Open && review.suggestion.is_some());
         let read = move |text: &Text| plan::accepted_text(text, &open);
-        Ok(self.seats.read_text(document, requester, read).await?)
+        Ok(self.texts.read(document, requester, read).await?)
     }
 
     /// With its current place.
@@ -196,15 +193,13 @@ impl Reviews {
         link: &MemberLink,
         request: AnchorRequest,
     ) -> Result<(AnchorOrigin, RelativeRange, Vec<Anchor>), ReviewError> {
-        let rooms = &self.rooms;
-        let snapshot = rooms.snapshot(link.document, &link.requester).await?;
         let anchor = move |text: &Text| {
             let (origin, current) = text.anchor(&request)?;
             let Resolved { anchor, .. } =
                 text.resolve_within(&origin, &current, &mut Effort::default());
             Ok::<_, AnchorMismatch>((origin, current, vec![anchor]))
         };
-        let anchored = rooms.read_text(link.document, snapshot, anchor).await?;
+        let anchored = self.texts.read(link.document, &link.requester, anchor).await?;
         anchored.map_err(|_| ReviewError::AnchorMismatch)
     }
 
@@ -292,7 +287,7 @@ impl Reviews {
 
     /// Charges the event of a review with `bytes` of text to the user who causes it.
     pub(crate) fn charge(&self, user: &User, bytes: usize) -> Result<(), ReviewError> {
-        let charged = self.seats.charge_event(&user.id, EVENT_BYTES + bytes);
+        let charged = self.seats.budgets().announce(&user.id, EVENT_BYTES + bytes);
         charged.map_err(ReviewError::TooFast)
     }
 
@@ -359,17 +354,10 @@ impl Reviews {
         if stored.author.id == link.user.id { Ok(stored) } else { Err(ReviewError::NotAuthor) }
     }
 
-    /// Broadcasts the event to both seats, on every server. A review counts as activity and resets
-    /// the idle timeout, on the server of the seat's socket.
+    /// Broadcasts the event to both seats, on every server. A review counts as activity.
     pub(crate) async fn announce(&self, link: &MemberLink, change: i64, event: &Event<'_>) {
         self.seats.deliver_change(link.document, change, event).await;
-        if let Some(session) = self.seats.registry().seated_in(link.seat()) {
-            return session.edited(tokio::time::Instant::now());
-        }
-        let (topic, worked) = (Topic::Room(link.document), Message::Worked(link.role));
-        if let Err(error) = self.pubsub.publish(topic, &worked).await {
-            tracing::warn!(%error, "the work of a member cannot be published to the other servers");
-        }
+        self.seats.record_work(link.document, link.seat()).await;
     }
 }
 

@@ -131,7 +131,7 @@ impl Reviews {
         others.positions.retain(|(id, ..)| !named.contains(id) && !gives_way(id));
         let author = link.user.id.clone();
         let read = move |text: &Text| anchored(text, items, &stored, &others, &author);
-        Ok((self.seats.read_text(link.document, &link.requester, read).await?, seen))
+        Ok((self.texts.read(link.document, &link.requester, read).await?, seen))
     }
 
     /// Broadcasts the changes of a batch in the order of their numbers.

@@ -34,11 +34,8 @@ impl Reviews {
         let guard = self.guard(link, Role::Writer).await?;
         let mut is_charged = false;
         for _ in 0..TRIES {
-            let rooms = &self.rooms;
-            let Some(snapshot) = rooms.durable_snapshot(link.document, &link.requester).await?
-            else {
-                continue;
-            };
+            let reading = self.texts.durable_snapshot(link.document, &link.requester);
+            let Some(snapshot) = reading.await? else { continue };
             // Read after the text, as for a decision.
             let decision = self.undoable(link, id).await?;
             let decided = self.decided(link, id, decision).await?;
@@ -48,7 +45,9 @@ impl Reviews {
             }
             let before = Snapshot { permit: None, ..snapshot.clone() };
             let plan = match self.plan_undo(link, snapshot, decided).await {
-                Err(ReviewError::UndoConflict(_)) if self.is_behind(link, &before).await => {
+                Err(ReviewError::UndoConflict(_))
+                    if self.texts.is_behind(link.document, before.seq).await =>
+                {
                     continue;
                 }
                 plan => plan?,
@@ -66,7 +65,7 @@ impl Reviews {
             if self.commit_undo(link, guard, undone, edit, before).await? {
                 return Ok(ids);
             }
-            self.rooms.read_on(link.document).await;
+            self.texts.read_on(link.document).await;
         }
         Err(ReviewError::Contended)
     }
@@ -119,9 +118,9 @@ impl Reviews {
         decided: Decided,
     ) -> Result<DecisionPlan, ReviewError> {
         let merged = snapshot.merged.clone();
-        let limit = self.seats.limits().document_bytes;
+        let limit = self.texts.bytes_max();
         let read = move |text: &Text| plan::reversal(text, merged, &decided, limit);
-        self.rooms.read_text(link.document, snapshot, read).await?
+        self.texts.read_at(link.document, snapshot, read).await?
     }
 
     /// Commits an undo and delivers it. False: the text or a review has changed since the server

@@ -1,8 +1,7 @@
 //! The rooms that are open in this process.
 //!
 //! The first session that joins a document opens its room. The room leaves memory with its last
-//! session, once the persister has stored all its updates. A read of a document's text or anchors
-//! opens no room.
+//! session, once the persister has stored all its updates. A read of a text ([`texts`]) opens no room.
 
 pub(crate) mod error;
 pub mod memory;
@@ -13,6 +12,7 @@ pub mod snapshot;
 #[cfg(test)]
 pub(crate) mod stored_document;
 pub(crate) mod text_builder;
+pub mod texts;
 pub mod version_recorder;
 
 use std::sync::Arc;
@@ -31,21 +31,23 @@ use crate::outbox::event::Event;
 use crate::pubsub::Pubsub;
 pub use crate::rooms::error::RoomError;
 use crate::rooms::memory::RoomMemory;
-use crate::rooms::persister::Persister;
-use crate::rooms::room::review_events::Missed;
+use crate::rooms::persister::{Persister, persister};
+use crate::rooms::room::review_events::{Missed, MissedQueue, missed};
 use crate::rooms::room::{Maintenance, NotJoined, Opening, ResetCause, Room, Trigger};
-use crate::rooms::snapshot::{BuildPermit, Snapshot};
+use crate::rooms::snapshot::Snapshot;
 use crate::rooms::text_builder::TextBuilder;
-use crate::sessions::options::RoomLimits;
+use crate::rooms::version_recorder::{History, history};
+use crate::sessions::options::{HistoryTerms, RoomLimits};
 use crate::sessions::session::Session;
 use crate::storage::Storage;
+use crate::tasks::Tasks;
 use crate::yjs::log::{Origin, UpdateLog};
 use crate::yjs::text::Text;
 
 /// Attempts of one join: another task may retire the room between lookup and join.
 const JOIN_TRIES: usize = 16;
 
-/// Largest document, in bytes, that a runtime worker processes itself: some 0.2 ms.
+/// Largest document, in bytes, that a worker of Tokio processes itself: some 0.2 ms.
 const WALKED_HERE_MAX: usize = 64 * 1024;
 
 #[derive(Clone, Debug)]
@@ -53,9 +55,10 @@ pub struct Rooms {
     open: Arc<DashMap<DocumentId, Arc<OnceCell<Arc<Room>>>>>,
     storage: Storage,
     pubsub: Pubsub,
-    persister: Persister,
+    pub(crate) persister: Persister,
+    pub(crate) history: History,
     missed_reviews: Missed,
-    limits: RoomLimits,
+    pub(crate) limits: RoomLimits,
     memory: RoomMemory,
     /// The interval of the seat tick.
     tick: Duration,
@@ -74,31 +77,41 @@ struct Opened {
 }
 
 impl Rooms {
+    /// Starts the persister and the recorder of versions. The queue contains the rooms that missed a change of a
+    /// review; [`Reviews::start`] consumes it.
+    ///
+    /// [`Reviews::start`]: crate::reviews::Reviews::start
     #[must_use]
-    pub fn new(
-        storage: Storage,
-        pubsub: Pubsub,
-        persister: Persister,
-        missed_reviews: Missed,
+    pub fn start(
+        storage: &Storage,
+        pubsub: &Pubsub,
         limits: RoomLimits,
+        terms: HistoryTerms,
         tick: Duration,
-        tasks: TaskTracker,
-    ) -> Self {
-        let text_builder = TextBuilder::new(tasks.clone());
-        let open = Arc::default();
-        let memory = RoomMemory::new(limits.room_bytes);
-        Self {
-            open,
-            storage,
-            pubsub,
+        tasks: &Tasks,
+    ) -> (Self, MissedQueue) {
+        let (persister, queue) = persister(storage.clone());
+        let (history, jobs) = history();
+        let (missed_reviews, missed_queue) = missed();
+        let finished = tasks.finished.clone();
+        let storing = persister::run(storage.clone(), pubsub.clone(), queue, finished.clone());
+        let rooms = Self {
+            open: Arc::default(),
+            storage: storage.clone(),
+            pubsub: pubsub.clone(),
             persister,
+            history,
             missed_reviews,
             limits,
-            memory,
+            memory: RoomMemory::new(limits.room_bytes),
             tick,
-            tasks,
-            text_builder,
-        }
+            tasks: tasks.tracker.clone(),
+            text_builder: TextBuilder::new(tasks.tracker.clone()),
+        };
+        let recording = version_recorder::run(rooms.clone(), terms, jobs, finished);
+        tasks.spawn_critical("group commit", storing);
+        tasks.spawn_critical("history", recording);
+        (rooms, missed_queue)
     }
 
     /// The session receives `granted` only once the room is open. So the grant and the room's first
@@ -130,52 +143,6 @@ impl Rooms {
         room.filter(|room| !room.retired.is_cancelled())
     }
 
-    /// Acquires a build permit first: a waiting caller holds no document in memory. Dropping the future
-    /// leaves no work behind.
-    pub async fn snapshot(
-        &self,
-        document: DocumentId,
-        requester: &Requester,
-    ) -> Result<Snapshot, RoomError> {
-        let permit = Some(self.permit(requester).await?);
-        // A caller would take the readable part for the whole text. A room shows that it is damaged.
-        if let Some(room) = self.find(document) {
-            if room.is_damaged() {
-                return Err(RoomError::Unreadable);
-            }
-            let snapshot = self.beside(room.bytes(), move || room.snapshot()).await?;
-            return Ok(Snapshot { permit, ..snapshot });
-        }
-        let Opened { mut log, seq, is_damaged, .. } = self.read(document).await?;
-        if is_damaged {
-            return Err(RoomError::Unreadable);
-        }
-        let merged = self.beside(log.bytes(), move || log.merged()).await?;
-        Ok(Snapshot { merged, seq, is_durable: true, version: 0, permit })
-    }
-
-    pub async fn permit(&self, requester: &Requester) -> Result<BuildPermit, RoomError> {
-        self.text_builder.permit(requester).await
-    }
-
-    /// Runs work on texts on a blocking thread, under a permit of the requester.
-    pub async fn with_permit<T: Send + 'static>(
-        &self,
-        requester: &Requester,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, RoomError> {
-        self.text_builder.with_permit(requester, work).await
-    }
-
-    pub async fn read_text<T: Send + 'static>(
-        &self,
-        document: DocumentId,
-        snapshot: Snapshot,
-        read: impl FnOnce(&Text) -> T + Send + 'static,
-    ) -> Result<T, RoomError> {
-        self.text_builder.read(document, snapshot, read).await
-    }
-
     /// Retires a room without sessions and runs its last maintenance.
     pub fn close_if_unused(&self, room: &Arc<Room>) {
         if room.retire_if_unused() {
@@ -195,9 +162,10 @@ impl Rooms {
                 self.compact(room, &snapshot).await?;
             }
             let count = |text: &Text| count_characters(&text.content());
-            let permit = Some(self.permit(&Requester::Server(room.document)).await?);
+            let builder = &self.text_builder;
+            let permit = Some(builder.permit(&Requester::Server(room.document)).await?);
             let snapshot = Snapshot { permit, ..snapshot };
-            let characters = self.read_text(room.document, snapshot, count).await?;
+            let characters = builder.read(room.document, snapshot, count).await?;
             self.storage.set_characters(room.document, characters).await?;
             Ok::<_, RoomError>(())
         };
@@ -330,7 +298,7 @@ impl Rooms {
     }
 
     /// Runs `walk` over a document of `bytes`. A large document runs on a blocking thread, so that
-    /// the runtime worker serves other rooms meanwhile.
+    /// the worker serves other rooms meanwhile.
     #[expect(clippy::disallowed_methods, reason = "one for each room or permit")]
     async fn beside<T: Send + 'static>(
         &self,

@@ -25,7 +25,6 @@ use crate::rooms::Rooms;
 use crate::rooms::room::{Checkpoint, Room};
 use crate::rooms::snapshot::Snapshot;
 use crate::sessions::options::HistoryTerms;
-use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::packed::Packed;
 use crate::storage::version_plan::NewVersion;
@@ -101,16 +100,9 @@ impl History {
     }
 }
 
-pub async fn run(
-    rooms: Rooms,
-    storage: Storage,
-    terms: HistoryTerms,
-    jobs: VersionJobs,
-    stop: CancellationToken,
-) {
+pub async fn run(rooms: Rooms, terms: HistoryTerms, jobs: VersionJobs, stop: CancellationToken) {
     let recorder = VersionRecorder {
         rooms,
-        storage,
         poll_every: (terms.pause / 8).clamp(POLL_MIN, POLL_MAX),
         terms,
         documents: Mutex::default(),
@@ -158,7 +150,6 @@ type Built = (Option<NewVersion>, Option<Arc<Waiter>>);
 
 struct VersionRecorder {
     rooms: Rooms,
-    storage: Storage,
     poll_every: Duration,
     terms: HistoryTerms,
     /// The documents with checkpoints. Each checkpoint holds a reference to its document's entry.
@@ -270,7 +261,7 @@ impl VersionRecorder {
         let mut is_retried = false;
         let version = loop {
             let Some(checkpoint) = &checkpoint else { break None };
-            let error = match build(&self.rooms, &self.storage, checkpoint).await {
+            let error = match build(&self.rooms, checkpoint).await {
                 Ok(version) => break version,
                 Err(error) => error,
             };
@@ -310,11 +301,11 @@ impl VersionRecorder {
     }
 
     async fn store_batch(&self, versions: &[NewVersion]) -> Result<(), StorageError> {
-        let stored = self.storage.store_versions(versions).await;
+        let stored = self.rooms.storage.store_versions(versions).await;
         let Err(StorageError::Refused(_)) = stored else { return stored.map(drop) };
         // One version is rejected, for example that of a document deleted meanwhile.
         for version in versions {
-            let stored = self.storage.store_versions(std::slice::from_ref(version)).await;
+            let stored = self.rooms.storage.store_versions(std::slice::from_ref(version)).await;
             if let Err(error) = stored {
                 let document = version.document;
                 tracing::warn!(%document, %error, "a version was not stored");
@@ -333,25 +324,21 @@ fn is_short(checkpoint: &Checkpoint) -> bool {
 }
 
 /// Builds the version of a checkpoint. `None`: the database has one already, perhaps by another server.
-async fn build(
-    rooms: &Rooms,
-    storage: &Storage,
-    checkpoint: &Checkpoint,
-) -> Result<Option<NewVersion>, RoomError> {
+async fn build(rooms: &Rooms, checkpoint: &Checkpoint) -> Result<Option<NewVersion>, RoomError> {
     let Checkpoint { document, kind, authors, snapshot } = checkpoint.clone();
     let seq = snapshot.seq;
-    let newest = storage.versions(document, 1, None).await?;
+    let newest = rooms.storage.versions(document, 1, None).await?;
     if newest.first().is_some_and(|newest| seq <= newest.seq) {
         return Ok(None);
     }
     let permit = if is_short(checkpoint) {
         None
     } else {
-        Some(rooms.permit(&Requester::Server(document)).await?)
+        Some(rooms.text_builder.permit(&Requester::Server(document)).await?)
     };
     let snapshot = Snapshot { permit, ..snapshot };
     let pack = |text: &Text| Packed::of(&text.content());
-    let text = rooms.read_text(document, snapshot, pack).await?;
+    let text = rooms.text_builder.read(document, snapshot, pack).await?;
     Ok(Some(NewVersion {
         id: VersionId::generate(),
         document,

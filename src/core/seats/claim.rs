@@ -33,7 +33,7 @@ use crate::outbox::{Outbox, OutboxReader, outbox};
 use crate::pubsub::Topic;
 use crate::rooms::RoomError;
 use crate::rooms::room::peers::{Step, peer_message};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::seats::handle::SeatHandle;
 use crate::seats::joining::Arriving;
 use crate::sessions::session::{Session, SessionIdentity, SessionState, pass_of};
@@ -75,11 +75,11 @@ impl SeatRequest {
     }
 }
 
-impl SeatService {
+impl Seats {
     /// An outbox that fits a whole document and some frames, and its reader for the socket.
     #[must_use]
     pub fn outbox(&self) -> (Outbox, OutboxReader) {
-        outbox(self.shared.limits.document_bytes * 2)
+        outbox(self.limits().document_bytes * 2)
     }
 
     /// Acquires a seat for a session whose socket sends the content of `outbox`. If the seat is taken,
@@ -208,7 +208,7 @@ impl SeatService {
             saving.await;
         } else {
             #[expect(clippy::disallowed_methods, reason = "one for each join")]
-            self.shared.tasks.spawn(saving);
+            self.shared.tasks.tracker.spawn(saving);
         }
     }
 
@@ -354,7 +354,7 @@ impl SeatService {
             lease_ms: u64::try_from(lease_ms).unwrap_or(u64::MAX),
             resume: &identity.resume,
             user: &identity.user,
-            message_bytes: self.shared.limits.message_bytes,
+            message_bytes: self.limits().message_bytes,
         };
         // A session whose claim began before the drain is not seated either.
         let joined = match self.not_draining() {

@@ -2,15 +2,12 @@
 //!
 //! The server drops a request's future when its client disconnects or its time is over. A commit in
 //! flight then finishes in the database without its messages. So the route of a change runs its handler in
-//! a task of the server ([`complete`](SeatService::complete)), and awaits that task.
+//! a task of the server ([`complete`](crate::tasks::Tasks::complete)), and awaits that task.
 //!
 //! A server that dies between the two publishes no message. The comparison at each tick
 //! ([`reconcile`](crate::seats::reconcile)) delivers the effect in this case.
 
-use std::panic::resume_unwind;
-
-use tokio::time::interval;
-use tracing::Instrument as _;
+use tokio::time::Instant;
 
 use crate::domain::deletion::Deletion;
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
@@ -18,31 +15,12 @@ use crate::domain::seat::{Role, Seat};
 use crate::locks::LockName;
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
-use crate::pubsub::{Message, Signal, Topic};
-use crate::seats::SeatService;
-use crate::seats::peers::ANNOUNCED_EVERY;
+use crate::pubsub::{Message, Topic};
+use crate::seats::Seats;
 use crate::sessions::session::Session;
 use crate::storage::bin::LinkEnd;
-use crate::storage::trace;
 
-impl SeatService {
-    /// Runs `work` to its end, even if the caller drops the returned future. Panics if `work` panics.
-    #[expect(clippy::disallowed_methods, reason = "one for each request")]
-    pub async fn complete<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> T {
-        let work = trace::within(trace::current(), work.in_current_span());
-        match self.shared.tasks.spawn(work).await {
-            Ok(done) => done,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                // The runtime cancels tasks only when the process exits.
-                Err(_cancelled) => std::future::pending().await,
-            },
-        }
-    }
-
+impl Seats {
     /// Ends both seats of a revoked link, here and on every other server.
     ///
     /// The sockets of this server come first, then the message to the other servers. The keys are
@@ -103,6 +81,17 @@ impl SeatService {
         }
     }
 
+    /// Resets the idle timeout of a seat's session, on the server of its socket.
+    pub(crate) async fn record_work(&self, document: DocumentId, seat: Seat) {
+        if let Some(session) = self.shared.registry.seated_in(seat) {
+            return session.edited(Instant::now());
+        }
+        let worked = Message::Worked(seat.role);
+        if let Err(error) = self.shared.pubsub.publish(Topic::Room(document), &worked).await {
+            tracing::warn!(%error, "the work of a member cannot be published to the other servers");
+        }
+    }
+
     pub async fn notify_writer(&self, document: DocumentId, event: &Event<'_>) {
         let (to, json) = (Some(Role::Writer), event.json());
         if let Some(room) = self.shared.rooms.find(document) {
@@ -122,7 +111,7 @@ impl SeatService {
         }
     }
 
-    fn deleted_here(&self, document: DocumentId, deletion: &Deletion) {
+    pub(super) fn deleted_here(&self, document: DocumentId, deletion: &Deletion) {
         let mut sessions = self.shared.registry.all();
         sessions.retain(|session| session.identity.document == document);
         for session in sessions {
@@ -141,7 +130,7 @@ impl SeatService {
         self.release_lost(session);
     }
 
-    fn release_lost(&self, session: &Session) {
+    pub(super) fn release_lost(&self, session: &Session) {
         if self.shared.registry.leave(session).is_some() {
             self.release_in_background(&session.identity);
             self.announce_departure(session);
@@ -172,52 +161,18 @@ impl SeatService {
         }
     }
 
-    pub fn evict_here(&self, session_id: SessionId) {
+    /// Ends a session whose grant the database has vacated, on its server.
+    pub async fn evict(&self, session: SessionId) {
+        self.evict_here(session);
+        let message = Message::Evicted(session);
+        if let Err(error) = self.shared.pubsub.publish(Topic::Cluster, &message).await {
+            tracing::warn!(%error, "the session's server finds the eviction at its next renewal");
+        }
+    }
+
+    pub(super) fn evict_here(&self, session_id: SessionId) {
         if let Some(session) = self.shared.registry.session(session_id) {
             self.lose(&session, LostReason::Evicted);
         }
-    }
-
-    pub(crate) async fn handle_cluster_messages(self) {
-        let mut cluster = self.shared.pubsub.subscribe(Topic::Cluster);
-        let mut announcements = interval(ANNOUNCED_EVERY);
-        loop {
-            let signal = tokio::select! {
-                () = self.shared.finished.cancelled() => return,
-                signal = cluster.next() => signal,
-                _ = announcements.tick() => {
-                    self.announce().await;
-                    continue;
-                }
-            };
-            match signal {
-                Signal::Message { from, message: Message::Hello } => {
-                    self.heard(from).await;
-                    self.publish(from, Message::Hello).await;
-                }
-                Signal::Message { message: Message::Revoked(link), .. } => self.revoke_here(link),
-                Signal::Message { message: Message::Deleted { document, deletion }, .. } => {
-                    self.deleted_here(document, &deletion);
-                }
-                Signal::Message { message: Message::Evicted(session), .. } => {
-                    self.evict_here(session);
-                }
-                Signal::Message { message: Message::Removed { link, user }, .. } => {
-                    self.reviewer_removed_here(link, &user);
-                }
-                Signal::Message { .. } => {}
-                // A revocation may be among the lost messages (G14). The comparison runs in a task
-                // of its own, so that this one receives the next message at once.
-                Signal::Gap => {
-                    self.announce().await;
-                    self.reconcile_soon();
-                }
-            }
-        }
-    }
-
-    /// Announces this server to all others. A lost announcement is repeated within a minute.
-    pub(super) async fn announce(&self) {
-        let _unsent = self.shared.pubsub.publish(Topic::Cluster, &Message::Hello).await;
     }
 }

@@ -16,7 +16,7 @@ use crate::domain::fence::Fence;
 use crate::domain::limits::WEBHOOK_SEATS_AT_ONCE;
 use crate::domain::seat::Seat;
 use crate::locks::LockName;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sessions::session::Session;
 use crate::storage::webhook_seats::TakenSeat;
 
@@ -32,7 +32,7 @@ pub struct Search {
     missing: HashMap<(Seat, Fence), Instant>,
 }
 
-impl SeatService {
+impl Seats {
     /// Writes the end of a session's grant to the outbox, in the background and a few at a time.
     pub(super) fn announce_departure(&self, session: &Session) {
         let (seat, fence) = (session.identity.seat, session.fence());
@@ -41,7 +41,7 @@ impl SeatService {
         }
         let shared = std::sync::Arc::clone(&self.shared);
         #[expect(clippy::disallowed_methods, reason = "one for each ended session")]
-        self.shared.tasks.spawn(async move {
+        self.shared.tasks.tracker.spawn(async move {
             let _permit = shared.departures.acquire().await;
             if let Err(error) = shared.storage.seat_left(seat, fence, Utc::now()).await {
                 tracing::debug!(%seat, %error, "the end of a grant is announced by the search");

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use governor::{DefaultDirectRateLimiter, RateLimiter};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -13,8 +12,8 @@ use crate::domain::limits::{AWARENESS_BYTES_MAX, FLUSH_TIMEOUT};
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
 use crate::rooms::room::Room;
-use crate::seats::SeatService;
-use crate::sessions::budgets::{byte_quota, is_within, message_quota};
+use crate::seats::Seats;
+use crate::sessions::budgets::SocketBudget;
 use crate::sessions::session::{Session, SessionState};
 use crate::yjs::log::Origin;
 use crate::yjs::protocol::{self, ClientFrame};
@@ -33,20 +32,17 @@ pub enum SocketEnd {
 /// the session instead, it leaves room and seat as a broken connection does.
 #[derive(Debug)]
 pub struct SeatHandle {
-    seats: SeatService,
+    seats: Seats,
     session: Arc<Session>,
     room: Arc<Room>,
-    messages: DefaultDirectRateLimiter,
-    bytes: DefaultDirectRateLimiter,
+    budget: SocketBudget,
     has_left: bool,
 }
 
 impl SeatHandle {
-    pub(crate) fn new(seats: SeatService, session: Arc<Session>, room: Arc<Room>) -> Self {
-        let (limits, clock) = (&seats.shared.limits, &seats.shared.clock);
-        let messages = RateLimiter::direct_with_clock(message_quota(limits), clock.clone());
-        let bytes = RateLimiter::direct_with_clock(byte_quota(limits), clock.clone());
-        Self { seats, session, room, messages, bytes, has_left: false }
+    pub(crate) fn new(seats: Seats, session: Arc<Session>, room: Arc<Room>) -> Self {
+        let budget = seats.budgets().socket();
+        Self { seats, session, room, budget, has_left: false }
     }
 
     #[must_use]
@@ -56,14 +52,13 @@ impl SeatHandle {
 
     pub fn count_message(&self) -> Result<(), Close> {
         let user = &self.session.identity.user.id;
-        let is_within = self.messages.check().is_ok() && self.seats.may_send(user);
+        let is_within = self.seats.budgets().may_receive(&self.budget, user);
         is_within.then_some(()).ok_or(TOO_MANY_MESSAGES)
     }
 
     fn may_move(&self, bytes: usize) -> bool {
         let user = &self.session.identity.user.id;
-        is_within(bytes, |bytes| Ok(self.bytes.check_n(bytes)?.is_ok()))
-            && self.seats.shared.budgets.may_move(user, bytes)
+        self.seats.budgets().may_move(&self.budget, user, bytes)
     }
 
     /// Charges this socket for the cost of a message beyond its own bytes.
@@ -102,7 +97,7 @@ impl SeatHandle {
         if !self.may_move(message.len()) {
             return Err(TOO_MANY_MESSAGES);
         }
-        if self.seats.shared.limits.message_bytes < message.len() {
+        if self.seats.limits().message_bytes < message.len() {
             return Err(Close::TooLarge("message"));
         }
         let frame = protocol::parse(message).map_err(|_| Close::Malformed("frame"))?;
@@ -182,7 +177,7 @@ impl SeatHandle {
 
 impl Drop for SeatHandle {
     fn drop(&mut self) {
-        // Without a runtime the process is exiting, and its seats expire.
+        // Without Tokio the process is exiting, and its seats expire.
         if self.has_left || Handle::try_current().is_err() {
             return;
         }
@@ -195,21 +190,16 @@ impl Drop for SeatHandle {
     }
 }
 
-fn hold_during_grace_later(seats: SeatService, session: Arc<Session>, room: Arc<Room>) {
+fn hold_during_grace_later(seats: Seats, session: Arc<Session>, room: Arc<Room>) {
     let now = Instant::now();
     let grace = seats.shared.terms.resume_grace.saturating_sub(session.silent_for(now));
-    let tasks = seats.shared.tasks.clone();
+    let tasks = seats.shared.tasks.tracker.clone();
     #[expect(clippy::disallowed_methods, reason = "one for each session")]
     tasks.spawn(hold_during_grace(seats, session, room, now + grace));
 }
 
 /// Reserves the seat of a broken connection for the resume grace, then ends the session.
-async fn hold_during_grace(
-    seats: SeatService,
-    session: Arc<Session>,
-    room: Arc<Room>,
-    until: Instant,
-) {
+async fn hold_during_grace(seats: Seats, session: Arc<Session>, room: Arc<Room>, until: Instant) {
     // A stopping server ends the grace at once: a client can only resume on another server.
     let stop = seats.shared.stop.clone();
     stop.run_until_cancelled(sleep_until(until)).await;
@@ -217,7 +207,7 @@ async fn hold_during_grace(
     end(&seats, &session, &room).await;
 }
 
-async fn end(seats: &SeatService, session: &Session, room: &Arc<Room>) {
+async fn end(seats: &Seats, session: &Session, room: &Arc<Room>) {
     // The database rejects pending edits under the next fence, so they are flushed first. During
     // the flush the seat counts as away: a probe by the same user succeeds at once.
     let was_seated = session.went_away() || session.state() == SessionState::Away;
@@ -228,7 +218,7 @@ async fn end(seats: &SeatService, session: &Session, room: &Arc<Room>) {
     seats.release_seat(session).await;
     room.leave(session);
     if has_point {
-        seats.shared.history.left(room);
+        seats.shared.rooms.history.left(room);
     }
     seats.shared.rooms.close_if_unused(room);
 }

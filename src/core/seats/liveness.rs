@@ -24,7 +24,7 @@ use crate::domain::limits::{FLUSH_TIMEOUT, PEER_ACK_TIMEOUT, PROBE_TIMEOUT, REQU
 use crate::locks::Holder;
 use crate::outbox::close::LostReason;
 use crate::pubsub::{Message, Reply, Request};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::seats::peer_rpc::RequestError;
 use crate::sessions::session::{Session, SessionState};
 
@@ -61,7 +61,7 @@ impl Liveness {
     }
 }
 
-impl SeatService {
+impl Seats {
     /// Whether the session that holds a seat is alive, on any server. Probes its socket, within
     /// [`PROBE_TIMEOUT`].
     pub(crate) async fn is_alive(&self, holder: &Holder) -> bool {
@@ -78,7 +78,11 @@ impl SeatService {
                 let node = holder.owner.node;
                 let result = self.shared.liveness.probe_of(session_id);
                 let probing = async || {
-                    let reply = self.request(node, Request::Probe(session_id), PROBE_TIMEOUT).await;
+                    let reply = self
+                        .shared
+                        .peers
+                        .request(node, Request::Probe(session_id), PROBE_TIMEOUT)
+                        .await;
                     // With too many requests in flight no session loses its seat.
                     matches!(reply, Ok(Reply::Alive) | Err(RequestError::TooMany))
                 };
@@ -104,11 +108,11 @@ impl SeatService {
         let request = Request::Replace { session: session_id, document: identity.document };
         let without_reply = Message::Request { id: 0, request };
         if !identity.seat.role.may_edit_text() {
-            return self.publish(node, without_reply).await;
+            return self.shared.peers.publish(node, without_reply).await;
         }
         let flush = async {
             let (mut pause, mut limit) = (FLUSH_POLL_PAUSES.0, PEER_ACK_TIMEOUT);
-            while self.request(node, request, limit).await? == Reply::Flushing {
+            while self.shared.peers.request(node, request, limit).await? == Reply::Flushing {
                 sleep(pause).await;
                 // The first reply proves that the server lives.
                 (pause, limit) = ((pause * 2).min(FLUSH_POLL_PAUSES.1), FLUSH_TIMEOUT);
@@ -117,7 +121,7 @@ impl SeatService {
         };
         match timeout(FLUSH_TIMEOUT, flush).await {
             Ok(Ok(())) => {}
-            Ok(Err(RequestError::TooMany)) => self.publish(node, without_reply).await,
+            Ok(Err(RequestError::TooMany)) => self.shared.peers.publish(node, without_reply).await,
             Ok(Err(RequestError::TimedOut)) | Err(_) => {
                 tracing::warn!(seat = %identity.seat, peer = %node, "a seat was taken over from a silent server");
             }
@@ -137,11 +141,11 @@ impl SeatService {
         let Ok(permit) = Arc::clone(&self.shared.liveness.permits).try_acquire_owned() else {
             return Some(Reply::Alive);
         };
-        let seats = self.clone();
+        let peers = self.shared.peers.clone();
         #[expect(clippy::disallowed_methods, reason = "under the permit")]
-        self.shared.tasks.spawn(async move {
+        self.shared.tasks.tracker.spawn(async move {
             let reply = if probe(&session).await { Reply::Alive } else { Reply::Gone };
-            seats.publish(from, Message::Reply { id, reply }).await;
+            peers.publish(from, Message::Reply { id, reply }).await;
             drop(permit);
         });
         None
@@ -173,14 +177,14 @@ async fn probe(session: &Session) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seats::panic_tests::Office;
+    use crate::runtime::panic_tests::Office;
     use crate::yjs::protocol;
     use crate::yjs::text::document_from_text;
 
     #[tokio::test]
     async fn a_takeover_learns_of_the_flush_while_probes_have_all_permits() {
         let office = Office::open().await;
-        let (service, document) = (&office.seats, office.stored.document);
+        let (service, document) = (&office.runtime.seats, office.stored.document);
         let permits = service.shared.liveness.permits.available_permits();
         let permits =
             service.shared.liveness.permits.acquire_many(u32::try_from(permits).expect("few"));

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::domain::ids::{NodeId, SessionId};
 use crate::pubsub::{Reply, Request};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sessions::session::{Session, SessionState};
 
 const FACTS_TIMEOUT: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ pub struct LocalFacts {
     pub idle_left: Option<u64>,
 }
 
-impl SeatService {
+impl Seats {
     pub fn local_facts(&self, session: &Session) -> LocalFacts {
         let (now, terms) = (Instant::now(), &self.shared.terms);
         let (heard_ago, active_ago) = (session.silent_for(now), session.idle_for(now));
@@ -56,7 +56,7 @@ impl SeatService {
             // The session ended a moment ago: otherwise this server's registry would contain it.
             return None;
         }
-        match self.request(node, Request::Facts(session_id), FACTS_TIMEOUT).await {
+        match self.shared.peers.request(node, Request::Facts(session_id), FACTS_TIMEOUT).await {
             Ok(Reply::Facts(json)) => serde_json::from_str(&json).ok(),
             Ok(_) | Err(_) => None,
         }

@@ -9,8 +9,6 @@
 //!
 //! A session enters the registry before it claims the lock. It leaves the registry before it sends
 //! the release.
-//! A server stops in this order: no new sockets → sockets closed → rooms flushed → seats released →
-//! renewal stops last.
 
 pub mod claim;
 pub(crate) mod delivery;
@@ -20,10 +18,9 @@ pub mod handle;
 pub mod joining;
 pub(crate) mod liveness;
 pub mod local_facts;
-#[cfg(test)]
-mod panic_tests;
+mod messages;
 pub(crate) mod peer_rpc;
-pub(crate) mod peers;
+pub mod peers;
 pub(crate) mod reconcile;
 pub(crate) mod rights;
 pub mod tick;
@@ -34,72 +31,48 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use governor::clock::DefaultClock;
 use tokio::sync::{Notify, Semaphore, mpsc};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use crate::bounds::permits::Requester;
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, NodeId, UserId};
+use crate::domain::ids::{NodeId, UserId};
 use crate::domain::limits::{ABSENT_WAITERS_QUEUED_MAX, GRANTS_RATIFIED_AT_ONCE};
 use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks};
 use crate::outbox::close::Close;
 use crate::outbox::event::Event;
 use crate::pubsub::Pubsub;
-use crate::rooms::persister::{self, Persister, persister};
-use crate::rooms::room::Trigger;
-use crate::rooms::room::review_events::{MissedQueue, missed};
-use crate::rooms::version_recorder::{self, History, history};
-use crate::rooms::{RoomError, Rooms};
+use crate::rooms::Rooms;
 use crate::seats::liveness::Liveness;
-use crate::seats::peer_rpc::PendingRequests;
 use crate::seats::peers::Peers;
 use crate::seats::tick::TickClock;
 use crate::sessions::budgets::UserBudgets;
-use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
+use crate::sessions::options::{RoomLimits, SeatTerms};
 use crate::sessions::registry::Registry;
 use crate::sessions::session::Session;
 use crate::storage::Storage;
-use crate::storage::error::StorageError;
-use crate::yjs::text::Text;
+use crate::tasks::Tasks;
 
 pub use crate::seats::error::SeatError;
 
 #[derive(Clone, Debug)]
-pub struct SeatServiceDeps {
-    /// The name of this server, for administrators.
-    pub name: String,
-    pub storage: Storage,
-    pub locks: Locks,
-    pub pubsub: Pubsub,
-    pub terms: SeatTerms,
-    pub limits: RoomLimits,
-    pub history: HistoryTerms,
-    pub tasks: TaskTracker,
-}
-
-#[derive(Clone, Debug)]
-pub struct SeatService {
+pub struct Seats {
     shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
 struct Shared {
-    name: String,
     storage: Storage,
     locks: Locks,
     pubsub: Pubsub,
+    peers: Peers,
+    rooms: Rooms,
     terms: SeatTerms,
-    limits: RoomLimits,
-    tasks: TaskTracker,
+    tasks: Tasks,
     registry: Registry,
     liveness: Liveness,
-    rooms: Rooms,
-    persister: Persister,
-    history: History,
+    budgets: Arc<UserBudgets>,
     last_tick: TickClock,
     /// Wakes the comparison with the database and the locks.
     reconcile_due: Notify,
@@ -109,140 +82,57 @@ struct Shared {
     cause_permits: Semaphore,
     /// Permits to write the end of a grant to the outbox: many at once leave the database to others.
     departures: Semaphore,
-    /// Set by a drain. A draining server seats no further session.
-    draining: AtomicBool,
-    budgets: UserBudgets,
     /// Serializes the commits for which no session waits: times of names, and absent waiters. Edits go first.
     background_commits: Semaphore,
     /// Absent waiters that are not stored yet.
     absent_waiters: Arc<Semaphore>,
-    /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
-    /// under a hypervisor.
-    clock: DefaultClock,
-    requests: PendingRequests,
-    peers: Peers,
+    /// Set by a drain. A draining server seats no further session.
+    draining: AtomicBool,
     /// Fires when the server begins to stop. The server then ends every resume grace.
     stop: CancellationToken,
-    /// Fires after the last release and the last flush.
-    finished: CancellationToken,
-    /// Fires when a critical task ends before `finished`.
-    died: CancellationToken,
 }
 
-/// Guard of a critical task. Its drop before `finished` stops the server.
-struct CriticalTask {
-    name: &'static str,
-    finished: CancellationToken,
-    died: CancellationToken,
-}
-
-impl Drop for CriticalTask {
-    fn drop(&mut self) {
-        if !self.finished.is_cancelled() {
-            tracing::error!(task = self.name, "a critical task has ended");
-            self.died.cancel();
-        }
-    }
-}
-
-impl SeatService {
-    /// Starts the seat tick, the persister and the subscriptions. The queue contains the rooms that
-    /// missed a change of a review; [`Reviews::start`] consumes it.
-    ///
-    /// [`Reviews::start`]: crate::reviews::Reviews::start
+impl Seats {
+    /// Starts the seat tick, the comparisons and the subscriptions.
     #[must_use]
-    pub fn start(deps: SeatServiceDeps) -> (Self, MissedQueue) {
-        let SeatServiceDeps {
-            name,
-            storage,
-            locks,
-            pubsub,
-            terms,
-            limits,
-            history: checkpoints,
-            tasks,
-        } = deps;
-        let (persister, queue) = persister(storage.clone());
-        let (history, jobs) = history();
-        let (missed, missed_queue) = missed();
-        let (lost_grants, lost_queue) = mpsc::channel(1);
-        let rooms = Rooms::new(
-            storage.clone(),
-            pubsub.clone(),
-            persister.clone(),
-            missed,
-            limits,
-            terms.lease.renew_every,
-            tasks.clone(),
-        );
-        let finished = CancellationToken::new();
-        let storing = persister::run(storage.clone(), pubsub.clone(), queue, finished.clone());
-        let recording = version_recorder::run(
-            rooms.clone(),
-            storage.clone(),
-            checkpoints,
-            jobs,
-            finished.clone(),
-        );
-        let shared = Shared {
-            name,
-            storage,
-            locks,
-            pubsub,
-            terms,
-            limits,
-            tasks,
-            registry: Registry::default(),
-            liveness: Liveness::default(),
-            rooms,
-            persister,
-            history,
-            last_tick: TickClock::now(),
-            reconcile_due: Notify::new(),
-            lost_grants,
-            cause_permits: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
-            departures: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
-            draining: AtomicBool::new(false),
-            budgets: UserBudgets::new(&limits),
-            background_commits: Semaphore::new(1),
-            absent_waiters: Arc::new(Semaphore::new(ABSENT_WAITERS_QUEUED_MAX)),
-            clock: DefaultClock::default(),
-            requests: PendingRequests::default(),
-            peers: Peers::default(),
-            stop: CancellationToken::new(),
-            finished: finished.clone(),
-            died: CancellationToken::new(),
+    pub fn start(
+        storage: &Storage,
+        locks: &Locks,
+        peers: &Peers,
+        rooms: &Rooms,
+        terms: SeatTerms,
+        tasks: &Tasks,
+    ) -> Self {
+        let (lost_grants, lost) = mpsc::channel(1);
+        let seats = Self {
+            shared: Arc::new(Shared {
+                storage: storage.clone(),
+                locks: locks.clone(),
+                pubsub: peers.pubsub().clone(),
+                peers: peers.clone(),
+                rooms: rooms.clone(),
+                budgets: Arc::new(UserBudgets::new(&rooms.limits)),
+                terms,
+                tasks: tasks.clone(),
+                registry: Registry::default(),
+                liveness: Liveness::default(),
+                last_tick: TickClock::now(),
+                reconcile_due: Notify::new(),
+                lost_grants,
+                cause_permits: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
+                departures: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
+                background_commits: Semaphore::new(1),
+                absent_waiters: Arc::new(Semaphore::new(ABSENT_WAITERS_QUEUED_MAX)),
+                draining: AtomicBool::new(false),
+                stop: CancellationToken::new(),
+            }),
         };
-        let seats = Self { shared: Arc::new(shared) };
-        seats.spawn_critical("group commit", storing);
-        seats.spawn_critical("history", recording);
-        seats.spawn_critical("seat tick", tick::run(seats.clone(), finished));
-        seats.spawn_critical("cluster", seats.clone().handle_cluster_messages());
-        seats.spawn_critical("reconcile", seats.clone().reconcile_when_due());
-        seats.spawn_critical("lost grants", seats.clone().ratify_lost_grants(lost_queue));
-        seats.spawn_critical("peer requests", seats.clone().handle_node_messages());
-        (seats, missed_queue)
-    }
-
-    pub(crate) fn spawn_critical(
-        &self,
-        name: &'static str,
-        task: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let (finished, died) = (self.shared.finished.clone(), self.shared.died.clone());
-        let guard = CriticalTask { name, finished, died };
-        #[expect(clippy::disallowed_methods, reason = "a few, at the start")]
-        self.shared.tasks.spawn(async move {
-            // The task drops the guard when it returns or panics.
-            let _guard = guard;
-            task.await;
-        });
-    }
-
-    /// Resolves when a critical task has ended. Then the server renews no seats or stores no edits,
-    /// so the process must stop.
-    pub async fn died(&self) {
-        self.shared.died.cancelled().await;
+        tasks.spawn_critical("seat tick", tick::run(seats.clone()));
+        tasks.spawn_critical("cluster", seats.clone().handle_cluster_messages());
+        tasks.spawn_critical("reconcile", seats.clone().reconcile_when_due());
+        tasks.spawn_critical("lost grants", seats.clone().ratify_lost_grants(lost));
+        tasks.spawn_critical("peer requests", seats.clone().handle_node_messages());
+        seats
     }
 
     #[must_use]
@@ -253,13 +143,7 @@ impl SeatService {
     /// The id of this server.
     #[must_use]
     pub fn node(&self) -> NodeId {
-        self.shared.pubsub.node()
-    }
-
-    #[must_use]
-    pub fn name_of(&self, node: NodeId) -> Option<String> {
-        let is_self = node == self.node();
-        if is_self { Some(self.shared.name.clone()) } else { self.shared.peers.name_of(node) }
+        self.shared.peers.node()
     }
 
     #[must_use]
@@ -269,48 +153,12 @@ impl SeatService {
 
     #[must_use]
     pub fn limits(&self) -> &RoomLimits {
-        &self.shared.limits
+        &self.shared.rooms.limits
     }
 
     #[must_use]
-    pub fn rooms(&self) -> &Rooms {
-        &self.shared.rooms
-    }
-
-    #[must_use]
-    pub fn peers(&self) -> &Peers {
-        &self.shared.peers
-    }
-
-    pub(crate) fn history(&self) -> &History {
-        &self.shared.history
-    }
-
-    /// Fires after the last release and the last flush.
-    pub(crate) fn finished(&self) -> &CancellationToken {
-        &self.shared.finished
-    }
-
-    /// Charges an event of so many bytes to the user who causes it. The error is the time to wait.
-    pub(crate) fn charge_event(&self, user: &UserId, bytes: usize) -> Result<(), Duration> {
-        self.shared.budgets.announce(user, bytes)
-    }
-
-    /// Charges a message, a ping or a pong to a user. False above the user's rate.
-    #[must_use]
-    pub fn may_send(&self, user: &UserId) -> bool {
-        self.shared.budgets.may_send(user)
-    }
-
-    /// The last error of storage while the persister cannot commit.
-    #[must_use]
-    pub fn storage_trouble(&self) -> Option<StorageError> {
-        self.shared.persister.error()
-    }
-
-    /// Removes the budgets of idle users. The periodic upkeep calls it.
-    pub fn forget_idle_users(&self) {
-        self.shared.budgets.forget_idle();
+    pub fn budgets(&self) -> &Arc<UserBudgets> {
+        &self.shared.budgets
     }
 
     /// The fence under which `user` holds `seat` now, on any server.
@@ -328,31 +176,6 @@ impl SeatService {
             // ended.
             .filter(|holder| holder.owner.id == *user && holder.owner.node != here)
             .map(|holder| holder.fence))
-    }
-
-    #[must_use]
-    pub fn is_open(&self, document: DocumentId) -> bool {
-        self.shared.rooms.find(document).is_some()
-    }
-
-    /// The current text of a document, with edits that are relayed and not yet stored.
-    pub async fn text(
-        &self,
-        document: DocumentId,
-        requester: &Requester,
-    ) -> Result<String, RoomError> {
-        self.read_text(document, requester, Text::content).await
-    }
-
-    /// Reads the current text of a document, as [`text`](Self::text) does.
-    pub async fn read_text<T: Send + 'static>(
-        &self,
-        document: DocumentId,
-        requester: &Requester,
-        read: impl FnOnce(&Text) -> T + Send + 'static,
-    ) -> Result<T, RoomError> {
-        let snapshot = self.shared.rooms.snapshot(document, requester).await?;
-        self.shared.rooms.read_text(document, snapshot, read).await
     }
 
     /// Seats no further session: the server closes each new socket with 1012. Seated sessions stay.
@@ -378,47 +201,12 @@ impl SeatService {
         }
     }
 
-    /// Flushes pending edits, releases all seats, then stops the renewal. Each step has a bound.
-    ///
-    /// Call it when every socket task has ended.
-    pub async fn finish(&self, limit: Duration) {
-        if !matches!(timeout(limit, self.shared.persister.flush(limit)).await, Ok(true)) {
-            tracing::error!("storage did not commit all pending edits in time");
-        }
-        // All releases run at once: in sequence, each would wait for a slow Redis.
+    /// Ends all sessions and releases their seats. All releases run at once: in sequence, each would wait for a slow
+    /// Redis.
+    pub(crate) fn end_all(&self) {
         for session in self.shared.registry.all() {
             session.end();
-            if self.shared.registry.leave(&session).is_some() {
-                self.release_in_background(&session.identity);
-                self.announce_departure(&session);
-            }
+            self.release_lost(&session);
         }
-        // A shorter bound: if this flush fails, the next version contains that text.
-        let less = limit / 4;
-        if !matches!(timeout(less, self.shared.history.flush(less)).await, Ok(true)) {
-            tracing::warn!("the last versions were not stored; the text itself is stored");
-        }
-        let rooms = self.shared.rooms.all();
-        let maintenance = async {
-            for room in &rooms {
-                self.shared.rooms.maintain(room, Trigger::Leaving).await;
-            }
-        };
-        if timeout(less, maintenance).await.is_err() {
-            tracing::warn!("some documents miss their maintenance; the next open reads more rows");
-        }
-        for room in rooms {
-            room.retired.cancel();
-        }
-        self.shared.finished.cancel();
-    }
-
-    /// Retries pending releases, then disconnects from Redis.
-    ///
-    /// Call it last, when every task has ended: the tasks of rooms still publish their end to the
-    /// other servers.
-    pub async fn disconnect(&self) {
-        self.shared.locks.close().await;
-        self.shared.pubsub.close().await;
     }
 }

@@ -9,19 +9,15 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout};
 
 use crate::domain::ids::NodeId;
 use crate::domain::limits::REQUESTS_MAX;
-use crate::pubsub::{Message, Reply, Request, Signal, Topic};
-use crate::seats::SeatService;
-use crate::telemetry::last_hour;
+use crate::pubsub::Reply;
 
 #[derive(Debug, Default)]
-pub(crate) struct PendingRequests(Mutex<Pending>);
+pub(super) struct PendingRequests(Mutex<Pending>);
 
 #[derive(Debug, Default)]
 struct Pending {
@@ -37,14 +33,14 @@ pub enum RequestError {
 }
 
 /// One request in flight. Its drop frees the id.
-struct InFlight<'a> {
+pub(super) struct InFlight<'a> {
     requests: &'a PendingRequests,
-    id: u64,
-    reply: oneshot::Receiver<Reply>,
+    pub(super) id: u64,
+    pub(super) reply: oneshot::Receiver<Reply>,
 }
 
 impl PendingRequests {
-    fn open(&self, to: NodeId) -> Result<InFlight<'_>, RequestError> {
+    pub(super) fn open(&self, to: NodeId) -> Result<InFlight<'_>, RequestError> {
         let mut pending = self.pending();
         if pending.callers.len() >= REQUESTS_MAX {
             return Err(RequestError::TooMany);
@@ -56,7 +52,7 @@ impl PendingRequests {
     }
 
     /// Hands a reply to its caller, if `from` is the addressed server (Q2).
-    fn complete(&self, from: NodeId, id: u64, reply: Reply) {
+    pub(super) fn complete(&self, from: NodeId, id: u64, reply: Reply) {
         if let Entry::Occupied(entry) = self.pending().callers.entry(id)
             && entry.get().0 == from
         {
@@ -73,79 +69,6 @@ impl PendingRequests {
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.requests.pending().callers.remove(&self.id);
-    }
-}
-
-impl SeatService {
-    /// A request that cannot be published times out.
-    pub async fn request(
-        &self,
-        to: NodeId,
-        request: Request,
-        limit: Duration,
-    ) -> Result<Reply, RequestError> {
-        let mut call = self.shared.requests.open(to)?;
-        self.publish(to, Message::Request { id: call.id, request }).await;
-        let reply = timeout(limit, &mut call.reply).await;
-        reply.ok().and_then(Result::ok).ok_or(RequestError::TimedOut)
-    }
-
-    pub(crate) async fn publish(&self, to: NodeId, message: Message) {
-        if let Err(error) = self.shared.pubsub.publish(Topic::Node(to), &message).await {
-            tracing::warn!(%error, peer = %to, "a message to another server cannot be published");
-        }
-    }
-
-    pub(crate) async fn handle_node_messages(self) {
-        let mut messages = self.shared.pubsub.subscribe(Topic::Node(self.shared.pubsub.node()));
-        let finished = self.shared.finished.clone();
-        while let Some(signal) = finished.run_until_cancelled(messages.next()).await {
-            match signal {
-                Signal::Message { from, message: Message::Request { id, request } } => {
-                    self.serve(from, id, request).await;
-                }
-                Signal::Message {
-                    from,
-                    message: Message::Reply { reply: Reply::Name(name), .. },
-                } => {
-                    self.shared.peers.name(from, name);
-                }
-                Signal::Message { from, message: Message::Reply { id, reply } } => {
-                    self.shared.requests.complete(from, id, reply);
-                }
-                Signal::Message { from, message: Message::Hello } => {
-                    self.heard(from).await;
-                }
-                Signal::Message { .. } => {}
-                // Replies to an earlier announcement may be among the lost messages.
-                Signal::Gap => self.announce().await,
-            }
-        }
-    }
-
-    /// Notes that a server runs, and requests its name if that is unknown. A server of a version
-    /// without names takes the request for a lost message, and announces itself.
-    pub(super) async fn heard(&self, from: NodeId) {
-        if self.shared.peers.heard(from, Instant::now()) {
-            let request = Request::Name;
-            self.publish(from, Message::Request { id: 0, request }).await;
-        }
-    }
-
-    async fn serve(&self, from: NodeId, id: u64, request: Request) {
-        let reply = match request {
-            Request::Probe(session) => match self.serve_probe(from, id, session) {
-                Some(reply) => reply,
-                None => return,
-            },
-            Request::Replace { session, document } => self.end_for_takeover(session, document),
-            Request::Facts(session) => self.facts_reply(session),
-            Request::Name => Reply::Name(self.shared.name.clone()),
-            Request::Series => {
-                serde_json::to_string(&last_hour::minutes()).map_or(Reply::Gone, Reply::Series)
-            }
-        };
-        self.publish(from, Message::Reply { id, reply }).await;
     }
 }
 

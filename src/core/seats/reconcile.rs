@@ -24,7 +24,7 @@ use crate::domain::limits::GRANTS_RATIFIED_AT_ONCE;
 use crate::domain::seat::Seat;
 use crate::locks::{Holder, LockName};
 use crate::rooms::room::Room;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sessions::session::Session;
 use crate::storage::seats::SeatRight;
 
@@ -32,7 +32,7 @@ use crate::storage::seats::SeatRight;
 /// buffers, so those of a statement do not grow with the sessions.
 const COMPARED_AT_ONCE: usize = 250;
 
-impl SeatService {
+impl Seats {
     /// Starts a comparison, or schedules one more after the running one.
     pub(crate) fn reconcile_soon(&self) {
         self.shared.reconcile_due.notify_one();
@@ -40,14 +40,13 @@ impl SeatService {
 
     /// Compares whenever a comparison is due, until the sessions have finished.
     pub(crate) async fn reconcile_when_due(self) {
-        let finished = self.shared.finished.clone();
         let compare = async {
             loop {
                 self.shared.reconcile_due.notified().await;
                 self.reconcile().await;
             }
         };
-        let _finished: Option<()> = finished.run_until_cancelled(compare).await;
+        let _finished: Option<()> = self.shared.tasks.finished.run_until_cancelled(compare).await;
     }
 
     async fn reconcile(&self) {

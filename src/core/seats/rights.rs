@@ -20,22 +20,21 @@ use tokio::time::{Instant, timeout};
 use crate::domain::limits::{GRANTS_RATIFIED_AT_ONCE, PROBE_TIMEOUT};
 use crate::locks::LockName;
 use crate::outbox::close::LostReason;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sessions::session::Session;
 use crate::storage::error::StorageError;
 use crate::storage::seats::{Ratified, SeatRight};
 
-impl SeatService {
+impl Seats {
     /// Ratifies the lost grants that each tick finds, until the sessions have finished.
     pub(super) async fn ratify_lost_grants(self, mut lost: mpsc::Receiver<Vec<Arc<Session>>>) {
-        let finished = self.shared.finished.clone();
         let ratify = async {
             while let Some(sessions) = lost.recv().await {
                 let ratify = |session| self.ratify_lost(session);
                 stream::iter(&sessions).for_each_concurrent(GRANTS_RATIFIED_AT_ONCE, ratify).await;
             }
         };
-        let _finished: Option<()> = finished.run_until_cancelled(ratify).await;
+        let _finished: Option<()> = self.shared.tasks.finished.run_until_cancelled(ratify).await;
     }
 
     /// The rights of these sessions, by position, read in one statement.

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
-use tokio_util::sync::CancellationToken;
 
 use crate::domain::lease::LeaseTerms;
 use crate::domain::limits::KEEP_ALIVE_EVERY;
@@ -23,7 +22,7 @@ use crate::locks::{
     HeldLock, LeaseHolder, LockName, Loss, Registration, Renewable, RenewalTiming, Verdict,
 };
 use crate::outbox::close::LostReason;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sessions::options::SeatTerms;
 use crate::sessions::session::{Session, SessionState};
 use crate::yjs::protocol;
@@ -69,8 +68,8 @@ impl TickClock {
     }
 }
 
-pub async fn run(seats: SeatService, stop: CancellationToken) {
-    let locks = seats.shared.locks.clone();
+pub(super) async fn run(seats: Seats) {
+    let (locks, stop) = (&seats.shared.locks, &seats.shared.tasks.finished);
     tokio::select! {
         _stopped = stop.run_until_cancelled(tick_for_ever(&seats)) => {}
         // The renewal actor ended early, so this critical task ends too and stops the server.
@@ -78,7 +77,7 @@ pub async fn run(seats: SeatService, stop: CancellationToken) {
     }
 }
 
-async fn tick_for_ever(seats: &SeatService) {
+async fn tick_for_ever(seats: &Seats) {
     let every = seats.shared.terms.lease.renew_every;
     let mut ticker = interval(every);
     // After a stall the task ticks once and waits a full period. It never sends a burst.
@@ -128,12 +127,12 @@ fn backstop(every: Duration) -> Duration {
     every * 5 / 4
 }
 
-fn is_overslept(seats: &SeatService, now: Instant) -> bool {
+fn is_overslept(seats: &Seats, now: Instant) -> bool {
     seats.shared.terms.lease.renew_every * 2 < seats.shared.last_tick.ago(now)
 }
 
 /// Checks each seated session: ends silent ones, warns idle ones, returns the rest.
-fn visit(seats: &SeatService, now: Instant, kind: TickMode) -> Vec<Arc<Session>> {
+fn visit(seats: &Seats, now: Instant, kind: TickMode) -> Vec<Arc<Session>> {
     let terms = &seats.shared.terms;
     let seated = seats.shared.registry.seated();
     let mut living = Vec::with_capacity(seated.len());
@@ -159,7 +158,7 @@ fn visit(seats: &SeatService, now: Instant, kind: TickMode) -> Vec<Arc<Session>>
 }
 
 /// Warns an idle session, then releases its seat. True if the seat was released.
-fn enforce_idle_timeout(seats: &SeatService, session: &Arc<Session>, now: Instant) -> bool {
+fn enforce_idle_timeout(seats: &Seats, session: &Arc<Session>, now: Instant) -> bool {
     let limit = seats.shared.terms.idle_release;
     if limit.is_zero() {
         return false;
@@ -177,7 +176,7 @@ fn enforce_idle_timeout(seats: &SeatService, session: &Arc<Session>, now: Instan
     false
 }
 
-impl SeatService {
+impl Seats {
     /// Registers the seat of a session with the renewal actor. `sent_at` is the time of its claim.
     /// None once the locks are closed.
     pub(crate) fn register(
@@ -202,7 +201,7 @@ impl SeatService {
 
 #[derive(Debug)]
 struct SeatLease {
-    seats: SeatService,
+    seats: Seats,
     session: Arc<Session>,
 }
 
@@ -231,7 +230,7 @@ impl LeaseHolder for SeatLease {
     fn lost(&self, _loss: Loss) {
         let (seats, session) = (self.seats.clone(), Arc::clone(&self.session));
         #[expect(clippy::disallowed_methods, reason = "one for each lost session")]
-        self.seats.shared.tasks.spawn(async move {
+        self.seats.shared.tasks.tracker.spawn(async move {
             // A session released during the pipeline has lost nothing.
             if session.state() != SessionState::Ended {
                 seats.end_without_key(&session).await;

@@ -9,7 +9,7 @@ use crate::domain::ids::ShareLinkId;
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Holder, LockName};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 
 /// The session of one seat. The default is an unknown one.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -34,7 +34,7 @@ pub struct SeatsView {
     pub reviewer: SeatView,
 }
 
-impl SeatService {
+impl Seats {
     /// The holders of each of these links, in their order; unknown ones if the locks cannot be read. So no
     /// handler that has committed reports a failure of this read. One round trip.
     pub async fn seats_of(&self, links: &[ShareLinkId]) -> Vec<SeatsView> {

@@ -14,12 +14,12 @@ use crate::domain::limits::ABSENT_WAITERS_QUEUED_MAX;
 use crate::locks::{Claim, Grant, LockError, QueuePosition, WaitOutcome};
 use crate::outbox::close::Close;
 use crate::outbox::event::Event;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::seats::claim::{SeatRequest, taken};
 use crate::sessions::session::{Session, SessionState};
 use crate::telemetry::counted::Counted;
 
-impl SeatService {
+impl Seats {
     /// Waits until the grant arrives, the time limit passes, or the client disconnects.
     pub(crate) async fn wait_in_queue(
         &self,
@@ -70,7 +70,7 @@ impl SeatService {
     }
 }
 
-impl SeatService {
+impl Seats {
     /// Stores in the background that the user left the queue by a disconnect, so that a reminder follows
     /// when the seat is free. With `has_left` the user left on purpose, and is not remembered. The server
     /// stores absent waiters one at a time, so that they delay no edit, and drops those beyond
@@ -80,7 +80,7 @@ impl SeatService {
         let (user, left_at) = (session.identity.user.id.clone(), Utc::now());
         let Ok(queued) = Arc::clone(&shared.absent_waiters).try_acquire_owned() else { return };
         #[expect(clippy::disallowed_methods, reason = "under the permit")]
-        self.shared.tasks.spawn(async move {
+        self.shared.tasks.tracker.spawn(async move {
             let _queued = queued;
             let _permit = shared.background_commits.acquire().await.ok();
             let stored = if has_left {

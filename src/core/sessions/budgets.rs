@@ -13,7 +13,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use governor::{DefaultKeyedRateLimiter, InsufficientCapacity, Quota, RateLimiter};
+use governor::clock::DefaultClock;
+use governor::{
+    DefaultDirectRateLimiter, DefaultKeyedRateLimiter, InsufficientCapacity, Quota, RateLimiter,
+};
 
 use crate::bounds::allowances::{Allowance, Allowances};
 use crate::domain::ids::UserId;
@@ -24,30 +27,53 @@ use crate::domain::limits::{
 use crate::sessions::options::RoomLimits;
 
 #[derive(Debug)]
-pub(crate) struct UserBudgets {
+pub struct UserBudgets {
     messages: DefaultKeyedRateLimiter<UserId>,
     bytes: DefaultKeyedRateLimiter<UserId>,
     review_events: Arc<Allowances<UserId>>,
+    /// The rates of one socket, for messages and bytes.
+    of_socket: [Quota; 2],
+    /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
+    /// under a hypervisor.
+    clock: DefaultClock,
+}
+
+/// The rate limits of one socket.
+#[derive(Debug)]
+pub(crate) struct SocketBudget {
+    messages: DefaultDirectRateLimiter,
+    bytes: DefaultDirectRateLimiter,
 }
 
 impl UserBudgets {
     pub(crate) fn new(limits: &RoomLimits) -> Self {
-        let (messages, bytes) = (of_a_user(message_quota(limits)), of_a_user(byte_quota(limits)));
+        let of_socket = [message_quota(limits), byte_quota(limits)];
+        let [messages, bytes] = of_socket.map(|quota| RateLimiter::keyed(of_a_user(quota)));
         let review_events = Allowances::rate(REVIEW_EVENT_BYTES_PER_SECOND, REVIEW_EVENT_BURST);
-        Self {
-            messages: RateLimiter::keyed(messages),
-            bytes: RateLimiter::keyed(bytes),
-            review_events,
-        }
+        Self { messages, bytes, review_events, of_socket, clock: DefaultClock::default() }
     }
 
-    pub(crate) fn may_send(&self, user: &UserId) -> bool {
+    pub(crate) fn socket(&self) -> SocketBudget {
+        let limiter = |quota| RateLimiter::direct_with_clock(quota, self.clock.clone());
+        let [messages, bytes] = self.of_socket.map(limiter);
+        SocketBudget { messages, bytes }
+    }
+
+    /// Charges a message to a socket and to its user. False above the rate of either.
+    pub(crate) fn may_receive(&self, socket: &SocketBudget, user: &UserId) -> bool {
+        socket.messages.check().is_ok() && self.may_send(user)
+    }
+
+    /// Charges bytes that are received from a socket, or sent at its request, to it and to its user.
+    pub(crate) fn may_move(&self, socket: &SocketBudget, user: &UserId, bytes: usize) -> bool {
+        is_within(bytes, |bytes| Ok(socket.bytes.check_n(bytes)?.is_ok()))
+            && is_within(bytes, |bytes| Ok(self.bytes.check_key_n(user, bytes)?.is_ok()))
+    }
+
+    /// Charges a message, a ping or a pong to a user. False above the user's rate.
+    #[must_use]
+    pub fn may_send(&self, user: &UserId) -> bool {
         self.messages.check_key(user).is_ok()
-    }
-
-    /// Charges bytes that are received from a socket of the user, or sent at its request.
-    pub(crate) fn may_move(&self, user: &UserId, bytes: usize) -> bool {
-        is_within(bytes, |bytes| Ok(self.bytes.check_key_n(user, bytes)?.is_ok()))
     }
 
     /// Charges events about reviews. Those of a batch may exceed the burst, and cost all of it. `Err` is the wait until the budget has room for it.
@@ -57,8 +83,8 @@ impl UserBudgets {
     }
 
     /// Removes the budgets that are full again. Otherwise each user that ever connected keeps an
-    /// entry.
-    pub(crate) fn forget_idle(&self) {
+    /// entry. The periodic upkeep calls it.
+    pub fn forget_idle(&self) {
         for budgets in [&self.messages, &self.bytes] {
             budgets.retain_recent();
         }
@@ -66,7 +92,7 @@ impl UserBudgets {
     }
 }
 
-pub(crate) fn message_quota(limits: &RoomLimits) -> Quota {
+fn message_quota(limits: &RoomLimits) -> Quota {
     let per_second = NonZeroU32::new(limits.messages_per_second).unwrap_or(NonZeroU32::MIN);
     let burst = NonZeroU32::new(limits.message_burst).unwrap_or(NonZeroU32::MIN);
     Quota::per_second(per_second).allow_burst(burst)
@@ -74,7 +100,7 @@ pub(crate) fn message_quota(limits: &RoomLimits) -> Quota {
 
 /// The rate limit for bytes of one socket, in both directions. A client that reconnects receives
 /// the whole document, with the reserve for tombstones. It may send as much, and its new edits.
-pub(crate) fn byte_quota(limits: &RoomLimits) -> Quota {
+fn byte_quota(limits: &RoomLimits) -> Quota {
     let whole = limits.document_bytes.saturating_mul(3).saturating_add(limits.message_bytes);
     Quota::per_second(SOCKET_BYTES_PER_SECOND).allow_burst(count(whole))
 }
@@ -89,7 +115,7 @@ fn of_a_user(socket: Quota) -> Quota {
 
 /// Whether a token bucket has so many bytes. More than a full one has cost all of it: a document above its
 /// limit, because an operator has lowered the limit, would be unreadable for ever.
-pub(crate) fn is_within(
+fn is_within(
     bytes: usize,
     check: impl Fn(NonZeroU32) -> Result<bool, InsufficientCapacity>,
 ) -> bool {
@@ -120,9 +146,9 @@ mod tests {
         assert!((80..=90).contains(&sent), "{sent}");
         assert!(budgets.may_send(&lee));
         let whole = 26 * 1_024 * 1_024;
-        let moved = (0..20).filter(|_| budgets.may_move(&kim, whole)).count();
+        let moved = (0..20).filter(|_| budgets.may_move(&budgets.socket(), &kim, whole)).count();
         assert!((7..=8).contains(&moved), "{moved}");
-        assert!(budgets.may_move(&lee, whole));
+        assert!(budgets.may_move(&budgets.socket(), &lee, whole));
     }
 
     #[test]
@@ -138,8 +164,8 @@ mod tests {
     #[test]
     fn g17_a_message_above_a_burst_passes_an_idle_budget() {
         let (budgets, kim) = (budgets(1, 1), UserId::generate());
-        assert!(budgets.may_move(&kim, usize::MAX));
-        assert!(!budgets.may_move(&kim, usize::MAX));
+        assert!(budgets.may_move(&budgets.socket(), &kim, usize::MAX));
+        assert!(!budgets.may_move(&budgets.socket(), &kim, usize::MAX));
     }
 
     #[test]

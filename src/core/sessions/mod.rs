@@ -1,7 +1,7 @@
 //! The state of the sessions of this server: what each session holds, and the registry that finds it.
 //! No IO.
 
-pub(crate) mod budgets;
+pub mod budgets;
 #[cfg(test)]
 mod model_tests;
 pub mod options;

@@ -94,7 +94,7 @@ impl Scene {
         session
     }
 
-    /// The session acquires the key: `SeatService::flush_previous_session`, then `SeatService::granted`.
+    /// The session acquires the key: `Seats::flush_previous_session`, then `Seats::granted`.
     fn acquires(&self, session: &Session, fence: u64) -> usize {
         session.set_pending_fence(Fence(fence));
         let former = self.registry.insert_seat(session);
@@ -103,7 +103,7 @@ impl Scene {
         usize::from(ended)
     }
 
-    /// As `SeatService::release_seat`: true if a release is due.
+    /// As `Seats::release_seat`: true if a release is due.
     fn leaves(&self, session: &Session) -> bool {
         session.end();
         self.registry.leave(session).is_some()

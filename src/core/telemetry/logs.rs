@@ -25,8 +25,8 @@ const FILTER_BYTES_MAX: usize = 1_024;
 /// The crates of one module each.
 const CRATES: &str = "domain files locks yjs";
 /// The modules of the crate `galley-core`.
-const CORE: &str =
-    "accounts bounds outbox pubsub reviews rooms seats sessions sharing storage telemetry";
+const CORE: &str = "accounts bounds outbox pubsub reviews rooms runtime seats sessions sharing storage \
+                    tasks telemetry";
 /// The modules of the crate `galley`.
 const OWN: &str = "admin app config exports http offers oidc outgoing partners periodic persons push \
                    reminders setting transfer versions webhooks";

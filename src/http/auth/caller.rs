@@ -26,8 +26,8 @@ use crate::http::limit::Limiter;
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::peer::{Peer, network};
 use crate::http::security_log::SecurityLog;
-use crate::seats::SeatService;
 use crate::sharing::Sharing;
+use crate::tasks::Tasks;
 
 /// The services that [`identify`] uses.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ pub(crate) struct Checks {
     pub(crate) origins: Origins,
     pub(crate) log: SecurityLog,
     pub(crate) accounts: Accounts,
-    pub(crate) seats: SeatService,
+    pub(crate) tasks: Tasks,
 }
 
 pub(crate) async fn identify(
@@ -77,7 +77,7 @@ pub(crate) async fn identify(
 /// Runs the handler, behind its row in the audit if the act needs one. Without the row the act does not happen.
 /// The row of a failure follows also for a client that disconnects.
 async fn audited(
-    Checks { accounts, seats, .. }: &Checks,
+    Checks { accounts, tasks, .. }: &Checks,
     request: Request,
     next: Next,
     new_user: Option<User>,
@@ -93,7 +93,7 @@ async fn audited(
         Audited::after(entry, response.status(), &accounts).await;
         response
     };
-    seats.complete(act).await
+    tasks.complete(act).await
 }
 
 /// A user with a valid token. An unsafe method with a cookie also carries one of the server's origins.

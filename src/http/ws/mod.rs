@@ -44,7 +44,7 @@ use crate::http::ws::term::Term;
 use crate::http::ws::waiting::{EarlyMessages, UnseatedSocket};
 use crate::outbox::OutboxReader;
 use crate::outbox::close::Close;
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::seats::claim::SeatRequest;
 use crate::seats::handle::{SeatHandle, SocketEnd, TOO_MANY_MESSAGES};
 use crate::storage::trace;
@@ -180,7 +180,7 @@ pub(crate) fn open(
 }
 
 struct Admission {
-    seats: SeatService,
+    seats: Seats,
     request: SeatRequest,
     term: Term,
     tarpit: Tarpit,
@@ -240,7 +240,7 @@ impl Socket {
         let (outbox, mut queue) = seats.outbox();
         term.list(outbox.clone());
         let silence_max = seats.terms().client_timeout;
-        let payer = (seats.clone(), user.clone());
+        let payer = (Arc::clone(seats.budgets()), user.clone());
         let unseated = UnseatedSocket { arriving: arriving.clone(), silence_max, payer };
         let claim = seats.acquire_seat(request, outbox);
         let waiting = self.wait_for(claim, &mut queue, &gone, unseated, early, &mut term);

@@ -8,6 +8,7 @@
 //! the room does not have. The client repeats its cursor with the next awareness renewal.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{Message, close_code};
@@ -22,9 +23,9 @@ use crate::http::ws::socket::{Socket, fault_of, message};
 use crate::http::ws::term::Term;
 use crate::outbox::close::Close;
 use crate::outbox::{OutboxReader, SocketMessage};
-use crate::seats::SeatService;
 use crate::seats::handle::{SeatHandle, TOO_MANY_MESSAGES};
 use crate::seats::joining::{Arriving, is_question, is_step_1};
+use crate::sessions::budgets::UserBudgets;
 use crate::yjs::protocol;
 
 /// Maximum of stored messages. A waiting client sends one step 1 and moves a cursor.
@@ -36,8 +37,8 @@ pub(super) struct UnseatedSocket {
     pub(super) arriving: Arriving,
     /// A longer silence ends the socket.
     pub(super) silence_max: Duration,
-    /// The service and the user to whom it charges each message, ping and pong.
-    pub(super) payer: (SeatService, UserId),
+    /// The user to whom the server charges each message, ping and pong.
+    pub(super) payer: (Arc<UserBudgets>, UserId),
 }
 
 /// The messages and the state of a connection during the claim.
@@ -183,12 +184,12 @@ impl EarlyMessages {
     fn take(
         &mut self,
         incoming: Option<Result<Message, axum::Error>>,
-        UnseatedSocket { arriving, payer: (seats, user), .. }: &UnseatedSocket,
+        UnseatedSocket { arriving, payer: (budgets, user), .. }: &UnseatedSocket,
         term: &mut Term,
     ) -> Took {
         if matches!(incoming, Some(Ok(_))) {
             arriving.heard();
-            if !seats.may_send(user) {
+            if !budgets.may_send(user) {
                 self.close = Some(TOO_MANY_MESSAGES);
                 return Took::End;
             }

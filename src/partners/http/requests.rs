@@ -32,7 +32,7 @@ use crate::partners::{Partners, REQUEST_MESSAGE_CHARS_MAX};
 use crate::push::Notify;
 use crate::push::background::Cause;
 use crate::push::notification::{Notification, NotificationKind};
-use crate::seats::SeatService;
+use crate::seats::Seats;
 use crate::sharing::Sharing;
 
 const _: () = assert!(REQUEST_MESSAGE_CHARS_MAX * 12 < MESSAGE_REQUEST_BYTES_MAX);
@@ -214,7 +214,7 @@ async fn show(
 /// `POST /api/review-requests/{id}/accept`
 async fn accept(
     Extension(partners): Extension<Partners>,
-    State(seats): State<SeatService>,
+    State(seats): State<Seats>,
     delivery: Delivery,
     caller: Caller,
     Path(id): Path<RequestId>,

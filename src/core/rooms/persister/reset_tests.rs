@@ -26,11 +26,12 @@ use crate::rooms::memory::RoomMemory;
 use crate::rooms::room::review_events::missed;
 use crate::rooms::room::{Opening, ResetCause, Room, Trigger};
 use crate::rooms::stored_document::StoredDocument;
-use crate::sessions::options::RoomLimits;
+use crate::sessions::options::{HistoryTerms, RoomLimits};
 use crate::sessions::session::{Session, SessionIdentity};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 use crate::storage::seats::Ratified;
+use crate::tasks::Tasks;
 use crate::yjs::log::{Origin, UpdateLog};
 use crate::yjs::protocol;
 use crate::yjs::text::document_from_text;
@@ -118,7 +119,7 @@ impl Scene {
 #[tokio::test]
 async fn g7_a_room_that_missed_a_set_back_merges_no_row_that_it_lacks() {
     for merges in [true, false] {
-        let Scene { stored, room, persister, .. } = Scene::new().await;
+        let Scene { stored, room, .. } = Scene::new().await;
         for number in 1..=40_i64 {
             let client = number.unsigned_abs();
             room.take_stored(number, &document_from_text("lost", client));
@@ -136,9 +137,10 @@ async fn g7_a_room_that_missed_a_set_back_merges_no_row_that_it_lacks() {
             assert_eq!(outcomes, [Appended::Stored { seq: number }]);
         }
         if merges {
-            let (pubsub, tasks) = (Pubsub::alone(NodeId::generate()), TaskTracker::new());
-            let (storage, limits) = (stored.storage.clone(), RoomLimits::default());
-            let rooms = Rooms::new(storage, pubsub, persister, missed().0, limits, TIMEOUT, tasks);
+            let (pubsub, tasks) = (Pubsub::alone(NodeId::generate()), Tasks::default());
+            let (limits, terms) = (RoomLimits::default(), HistoryTerms::default());
+            let storage = &stored.storage;
+            let (rooms, _missed) = Rooms::start(storage, &pubsub, limits, terms, TIMEOUT, &tasks);
             rooms.maintain(&room, Trigger::Leaving).await;
         } else {
             room.catch_up(&stored.storage).await;

@@ -13,37 +13,36 @@ use crate::domain::seat::Role;
 use crate::locks::Locks;
 use crate::pubsub::Pubsub;
 use crate::rooms::stored_document::StoredDocument;
+use crate::runtime::Runtime;
 use crate::seats::claim::SeatRequest;
 use crate::seats::handle::SeatHandle;
 use crate::seats::joining::Arriving;
-use crate::seats::{SeatService, SeatServiceDeps};
+use crate::seats::peers::Peers;
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 
 /// Longer than a busy machine needs.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) struct Office {
-    pub(super) stored: StoredDocument,
-    pub(super) seats: SeatService,
+pub(crate) struct Office {
+    pub(crate) stored: StoredDocument,
+    pub(crate) runtime: Runtime,
 }
 
 impl Office {
-    pub(super) async fn open() -> Self {
+    pub(crate) async fn open() -> Self {
         let stored = StoredDocument::new().await;
-        let (seats, _missed) = SeatService::start(SeatServiceDeps {
-            name: "galley-1".to_owned(),
-            storage: stored.storage.clone(),
-            locks: Locks::memory(),
-            pubsub: Pubsub::alone(NodeId::generate()),
-            terms: SeatTerms { resume_grace: Duration::from_millis(50), ..SeatTerms::default() },
-            limits: RoomLimits::default(),
-            history: HistoryTerms::default(),
-            tasks: TaskTracker::new(),
-        });
-        Self { stored, seats }
+        let runtime = Runtime::start(
+            &stored.storage,
+            Locks::memory(),
+            Peers::new("galley-1".to_owned(), Pubsub::alone(NodeId::generate())),
+            SeatTerms { resume_grace: Duration::from_millis(50), ..SeatTerms::default() },
+            RoomLimits::default(),
+            HistoryTerms::default(),
+        );
+        Self { stored, runtime }
     }
 
-    pub(super) async fn acquire_seat(&self) -> SeatHandle {
+    pub(crate) async fn acquire_seat(&self) -> SeatHandle {
         let request = SeatRequest {
             user: self.stored.owner.clone(),
             link: self.stored.link,
@@ -57,8 +56,9 @@ impl Office {
             gone: CancellationToken::new(),
             arriving: Arriving::default(),
         };
-        let (outbox, _reader) = self.seats.outbox();
-        self.seats.acquire_seat(request, outbox).await.expect("a free seat")
+        let seats = &self.runtime.seats;
+        let (outbox, _reader) = seats.outbox();
+        seats.acquire_seat(request, outbox).await.expect("a free seat")
     }
 }
 
@@ -73,7 +73,8 @@ async fn g12_a_task_that_panics_leaves_its_room_and_its_seat() {
     });
     assert!(task.await.expect_err("it panicked").is_panic());
     let left = async {
-        while office.seats.is_open(office.stored.document) || !office.seats.registry().is_empty() {
+        let Runtime { texts, seats, .. } = &office.runtime;
+        while texts.is_open(office.stored.document) || !seats.registry().is_empty() {
             sleep(Duration::from_millis(10)).await;
         }
     };
