@@ -57,20 +57,6 @@ impl Servers {
         })
     }
 
-    /// Waits for one of the servers, and again after each time-out of its wait.
-    fn wait_on(&self, index: usize, offer: OfferId) -> JoinHandle<OfferError> {
-        let offers = self.offers[index % self.offers.len()].clone();
-        apart(async move {
-            loop {
-                let error = offers.await_grant(&a_user(), offer, None).await.err();
-                let error = error.expect("the test holds the lock");
-                if !matches!(error, OfferError::LockWaitTimeout) {
-                    break error;
-                }
-            }
-        })
-    }
-
     async fn has_queued(&self, offer: OfferId, expected: usize) {
         until(&format!("{expected} claims in the queue"), async || {
             let holder = self.locks[0].holder(&lock_of(offer)).await.expect("a reply");
@@ -82,6 +68,17 @@ impl Servers {
 
 /// A claim in flight.
 type Claiming = JoinHandle<Result<OfferClaim, OfferError>>;
+
+/// Waits, and again after each time-out of its wait, until the offer ends.
+async fn wait_on(offers: Offers, offer: OfferId) -> OfferError {
+    loop {
+        let error = offers.await_grant(&a_user(), offer, None).await.err();
+        let error = error.expect("the test holds the lock");
+        if !matches!(error, OfferError::LockWaitTimeout) {
+            return error;
+        }
+    }
+}
 
 fn a_user() -> User {
     User { id: UserId::generate(), name: "Kim".to_owned() }
@@ -156,7 +153,8 @@ async fn g13_the_wait_queue_of_an_offer_has_a_bound_and_a_close_answers_it_witho
     let offer = servers.offers[0].create(&owner, terms, Utc::now()).await.expect("an offer").id;
     let held = servers.hold(offer).await;
     let began = Instant::now();
-    let waits: Vec<_> = (0..QUEUE).map(|index| servers.wait_on(index, offer)).collect();
+    let offers = servers.offers.iter().cycle().take(QUEUE);
+    let waits: Vec<_> = offers.map(|offers| apart(wait_on(offers.clone(), offer))).collect();
     servers.has_queued(offer, QUEUE).await;
     let beyond = outcome(servers.claim(0, offer)).await;
     assert!(matches!(beyond, Err(OfferError::LockWaitTimeout)), "{beyond:?}");
