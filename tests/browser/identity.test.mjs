@@ -123,6 +123,8 @@ test("the next reviewer deletes the lines of a suggestion of the former one, and
   await chooseInMenu(writer, "The reviewer")
   await dialog(writer).getByRole("button", { name: "Remove the reviewer" }).click()
   await confirmed(writer)
+  // The answer of the removal brings the next invite.
+  await dialog(writer).getByRole("status").getByText("is no longer the reviewer").waitFor()
   const next = await newUser()
   await next.follow(await writer.copied(() => dialog(writer).getByRole("button", { name: "Copy the invite" }).click()), "Han")
   await next.seated()
