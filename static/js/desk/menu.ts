@@ -68,11 +68,12 @@ export function closeByItself(menu: HTMLDetailsElement, signal?: AbortSignal) {
   document.addEventListener("pointerdown", ({ target }) => {
     if (target instanceof Node && !menu.contains(target)) menu.open = false
   }, { signal })
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return
+  // Wherever the focus is: a list that is drawn again may take it out of the menu.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.isComposing || !menu.open) return
     event.stopPropagation()
     close()
-  }, { signal })
+  }, { signal, capture: true })
   // Before the entry acts: a dialog that it opens gives the focus back to the menu, not to a hidden entry.
   menu.addEventListener("click", ({ target }) => target instanceof Element && target.closest(".menu-panel :is(button, a)") && close(), { signal, capture: true })
 }
