@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::NodeId;
-use crate::locks::redis_client::{Kind, Target, jittered};
+use crate::locks::redis_client::{Kind, RedisTarget, jittered};
 use crate::pubsub::message::{Envelope, Payload, Topic, VERSION};
 use crate::pubsub::seal::{Opened, Seal};
 use crate::pubsub::subscriptions::{Signal, Table};
@@ -172,7 +172,7 @@ impl Shared {
 }
 
 pub(crate) struct ConnectionTask {
-    pub(crate) target: Target,
+    pub(crate) target: RedisTarget,
     pub(crate) shared: Arc<Shared>,
     pub(crate) outbox: mpsc::Receiver<PublishedFrame>,
 }

@@ -1,7 +1,7 @@
 //! Decides which updates of a group are stored, and under which numbers.
 //!
 //! Pure: an engine reads the [`AppendState`] in a transaction that isolates it, calls [`plan`], and writes
-//! the [`Plan`] in the same transaction. So all engines decide alike. A refused update also refuses
+//! the [`AppendPlan`] in the same transaction. So all engines decide alike. A refused update also refuses
 //! the later ones on the same document, which may depend on it (D7), and affects no other.
 
 use std::collections::hash_map::Entry;
@@ -71,7 +71,7 @@ impl RatifiedSeat {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct AppendPlan {
     /// The outcomes, by position in the group.
     pub(super) outcomes: Vec<Appended>,
     /// The updates to store: position in the group, and number.
@@ -83,7 +83,7 @@ pub(super) struct Plan {
     pub(super) after: AppendState,
 }
 
-impl Plan {
+impl AppendPlan {
     pub(super) fn stores_all(&self) -> bool {
         self.rows.len() == self.outcomes.len()
     }
@@ -113,8 +113,8 @@ impl Plan {
     }
 }
 
-pub(super) fn plan(batch: &[Append], mut state: AppendState) -> Plan {
-    let mut plan = Plan::default();
+pub(super) fn plan(batch: &[Append], mut state: AppendState) -> AppendPlan {
+    let mut plan = AppendPlan::default();
     let mut broken = HashSet::new();
     for (position, append) in batch.iter().enumerate() {
         let outcome = if broken.contains(&append.document) {
@@ -139,7 +139,7 @@ pub(super) fn plan(batch: &[Append], mut state: AppendState) -> Plan {
 }
 
 /// (D6) The first user who writes under an id owns it, also within the group.
-fn bind_clients(append: &Append, state: &mut AppendState, plan: &mut Plan) {
+fn bind_clients(append: &Append, state: &mut AppendState, plan: &mut AppendPlan) {
     for &client in &append.clients {
         if let Entry::Vacant(vacant) = state.clients.entry((append.document, client)) {
             vacant.insert(append.user.clone());

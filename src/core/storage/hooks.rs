@@ -25,7 +25,7 @@ pub struct Hooks(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    targets: OnceLock<Vec<Target>>,
+    targets: OnceLock<Vec<CountedTarget>>,
     /// Rises after each commit with webhooks.
     added: watch::Sender<u64>,
     /// Webhooks without room, since the last maintenance.
@@ -36,7 +36,7 @@ struct Inner {
 pub type Dropped = BTreeMap<Option<DocumentId>, u64>;
 
 #[derive(Debug)]
-struct Target {
+struct CountedTarget {
     is: WebhookTarget,
     /// Rows that the endpoint may still add: its share minus the rows at the last measurement and those
     /// that this server added since.
@@ -54,7 +54,7 @@ impl Default for Inner {
 pub(crate) type HookRow<'a> = (WebhookId, &'a str, &'a str);
 
 impl Hooks {
-    fn targets(&self) -> &[Target] {
+    fn targets(&self) -> &[CountedTarget] {
         self.0.targets.get().map_or(&[], Vec::as_slice)
     }
 
@@ -84,8 +84,9 @@ impl Hooks {
         let wanting = self.targets().iter().filter(|target| target.is.events.contains(&event));
         let (spent, rows): (Vec<_>, Vec<_>) =
             wanting.partition(|target| target.free_rows.fetch_sub(1, Ordering::Relaxed) < 1);
-        let row =
-            |it: &'a Target| (WebhookId::generate(), it.is.endpoint.as_str(), it.is.url.as_str());
+        let row = |it: &'a CountedTarget| {
+            (WebhookId::generate(), it.is.endpoint.as_str(), it.is.url.as_str())
+        };
         (rows.into_iter().map(row).collect(), spent.len())
     }
 
@@ -132,7 +133,7 @@ impl Storage {
 
     /// Sets the endpoints, once, for all clones. Events before it write no webhooks.
     pub fn set_webhooks(&self, targets: Vec<WebhookTarget>) {
-        let target = |is| Target { is, free_rows: AtomicI64::new(0) };
+        let target = |is| CountedTarget { is, free_rows: AtomicI64::new(0) };
         let targets: Vec<_> = targets.into_iter().map(target).collect();
         let share = WEBHOOKS_MAX / i64::try_from(targets.len() + 1).unwrap_or(i64::MAX);
         targets.iter().for_each(|target| target.free_rows.store(share, Ordering::Relaxed));

@@ -7,7 +7,7 @@ use crate::name::LockName;
 
 /// One operation on a lock. A caller may send it twice.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
+pub(crate) struct LockCall {
     pub(crate) name: LockName,
     pub(crate) args: Packed,
 }

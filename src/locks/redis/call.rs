@@ -7,7 +7,7 @@ use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::time::{Instant, sleep};
 
 use crate::name::LockName;
-use crate::redis::args::Item;
+use crate::redis::args::LockCall;
 use crate::redis::cluster::{Cluster, Redirect};
 use crate::redis::connection::CALL_TIMEOUT;
 use crate::redis::error::explain;
@@ -40,7 +40,7 @@ pub(crate) enum Topology {
 impl Calls {
     /// Sends a claim or release. Retries it if Redis did not have the script or redirected the
     /// call: both mean that no node executed it.
-    pub(crate) async fn call(&self, item: Item) -> Result<(Instant, Value), CallError> {
+    pub(crate) async fn call(&self, item: LockCall) -> Result<(Instant, Value), CallError> {
         if let Topology::Single(node) = &self.route {
             let (sent_at, reply) = node.queue.send(item).await?;
             return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));

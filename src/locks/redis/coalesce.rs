@@ -18,13 +18,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-use crate::redis::args::Item;
+use crate::redis::args::LockCall;
 use crate::redis::connection::CALL_TIMEOUT;
 use crate::redis::error::explain;
 use crate::redis::reply::only;
 use crate::redis::scripts::Scripts;
 use crate::redis::server_identity::ServerIdentity;
-use crate::redis::target::{Redirection, Target, call_at};
+use crate::redis::target::{CallTarget, Redirection, call_at};
 use crate::types::{CallError, LocksError, unexpected};
 
 /// Below this number of calls in flight the next call is sent alone.
@@ -42,7 +42,7 @@ pub(crate) type Answer = Result<(Instant, RedisResult<Value>), CallError>;
 
 #[derive(Debug)]
 pub(crate) struct CallQueue {
-    end: Target,
+    end: CallTarget,
     scripts: Arc<Scripts>,
     under_way: Arc<AtomicUsize>,
     queue: mpsc::Sender<QueuedCall>,
@@ -50,13 +50,13 @@ pub(crate) struct CallQueue {
 
 #[derive(Debug)]
 struct QueuedCall {
-    item: Item,
+    item: LockCall,
     deadline: Instant,
     reply_to: oneshot::Sender<Answer>,
 }
 
 pub(crate) struct Coalescer {
-    end: Target,
+    end: CallTarget,
     scripts: Arc<Scripts>,
     under_way: Arc<AtomicUsize>,
     queued: mpsc::Receiver<QueuedCall>,
@@ -72,7 +72,7 @@ impl Drop for UnderWay<'_> {
 }
 
 impl CallQueue {
-    pub(crate) fn new(end: Target, scripts: Arc<Scripts>) -> (Self, Coalescer) {
+    pub(crate) fn new(end: CallTarget, scripts: Arc<Scripts>) -> (Self, Coalescer) {
         let (queue, queued) = mpsc::channel(QUEUED_MAX);
         let under_way = Arc::<AtomicUsize>::default();
         let coalescer = Coalescer {
@@ -86,7 +86,7 @@ impl CallQueue {
 
     /// Sends an item, alone or in a group. If the future is dropped, Redis may have executed the item
     /// or not.
-    pub(crate) async fn send(&self, item: Item) -> Answer {
+    pub(crate) async fn send(&self, item: LockCall) -> Answer {
         let deadline = Instant::now() + CALL_TIMEOUT;
         let others = self.under_way.fetch_add(1, Ordering::Relaxed);
         let _one = UnderWay(&self.under_way);
@@ -126,7 +126,7 @@ impl Coalescer {
     }
 }
 
-async fn send_together(end: &Target, scripts: &Scripts, mut group: Vec<QueuedCall>) {
+async fn send_together(end: &CallTarget, scripts: &Scripts, mut group: Vec<QueuedCall>) {
     // Their callers are gone, and they were not sent.
     group.retain(|queued| !queued.reply_to.is_closed());
     let Some(deadline) = group.iter().map(|queued| queued.deadline).min() else { return };
@@ -159,7 +159,7 @@ async fn send_together(end: &Target, scripts: &Scripts, mut group: Vec<QueuedCal
 /// Pings a Redis that did not reply in time, before the next group. A stalled Redis executes
 /// everything that it received once it resumes. Each claim whose caller is gone then costs a
 /// release.
-async fn probe(end: &Target, deadline: Instant) -> Result<(), CallError> {
+async fn probe(end: &CallTarget, deadline: Instant) -> Result<(), CallError> {
     end.link
         .query_one(|| redis::cmd("PING"), deadline)
         .await?
@@ -174,7 +174,12 @@ fn reply_to_all(group: Vec<QueuedCall>, fault: &CallError) {
     }
 }
 
-async fn send_alone(end: &Target, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
+async fn send_alone(
+    end: &CallTarget,
+    scripts: &Scripts,
+    item: &LockCall,
+    deadline: Instant,
+) -> Answer {
     let call = |whom: &ServerIdentity| scripts.coalesced([item].into_iter(), whom.graces());
     let (sent_at, reply) =
         call_at(end, &scripts.coalesced, &call, Redirection::Straight, deadline).await?;

@@ -45,7 +45,7 @@ use crate::redis::node::{Node, NodeContext};
 use crate::redis::pending_releases::PendingReleases;
 use crate::redis::scripts::{Scripts, pipeline};
 use crate::redis::server_identity::NodeOrigin;
-use crate::redis_client::{self, Address, Addresses, Kind, Target};
+use crate::redis_client::{self, Address, Addresses, Kind, RedisTarget};
 use crate::types::{CallError, Claim, Claimed, HeldLock, Holder, LocksError, Released, unexpected};
 use crate::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
 use galley_domain::ids::NodeId;
@@ -260,7 +260,11 @@ impl Drop for Remote {
 }
 
 #[expect(clippy::disallowed_methods, reason = "two for each server")]
-fn route(target: Target, subscription: Subscription, context: NodeContext) -> (Topology, Link) {
+fn route(
+    target: RedisTarget,
+    subscription: Subscription,
+    context: NodeContext,
+) -> (Topology, Link) {
     let mut ping = pipeline();
     ping.cmd("PING");
     let (tasks, stop) = (context.tasks.clone(), context.stop.clone());

@@ -12,7 +12,7 @@ use crate::redis::connection::Link;
 use crate::redis::node_clock::Clock;
 use crate::redis::scripts::{Scripts, pipeline};
 use crate::redis::server_identity::{NodeOrigin, ServerIdentity};
-use crate::redis::target::Target;
+use crate::redis::target::CallTarget;
 use crate::redis_client::{Address, Addresses};
 
 /// A Redis node and its two connections: one for claims, releases and queries, one for renewals
@@ -67,7 +67,7 @@ impl Node {
         let tasks = &context.tasks;
         tasks.spawn(calls_supervisor.run(end.clone()).instrument(span("calls")));
         tasks.spawn(renewals_supervisor.run(end.clone()).instrument(span("renewals")));
-        let at = Target { link: calls.clone(), identity: Arc::clone(&identity) };
+        let at = CallTarget { link: calls.clone(), identity: Arc::clone(&identity) };
         let (queue, coalescer) = CallQueue::new(at, Arc::clone(&context.scripts));
         let coalesces = end.clone().run_until_cancelled_owned(coalescer.run());
         tasks.spawn(coalesces.instrument(span("coalesce")));
@@ -75,8 +75,8 @@ impl Node {
         Arc::new(Self { address, calls, queue, renewals, identity, clock, end })
     }
 
-    pub(crate) fn end(&self) -> Target {
-        Target { link: self.calls.clone(), identity: Arc::clone(&self.identity) }
+    pub(crate) fn end(&self) -> CallTarget {
+        CallTarget { link: self.calls.clone(), identity: Arc::clone(&self.identity) }
     }
 
     /// Closes both connections: the node is no longer a primary, so the next opening resolves the

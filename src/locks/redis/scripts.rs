@@ -6,7 +6,7 @@ use redis::{Cmd, Pipeline};
 
 use crate::name::{KeyFormat, LockName, release_channel};
 use crate::reclaim_token::ReclaimToken;
-use crate::redis::args::{Item, Packed};
+use crate::redis::args::{LockCall, Packed};
 use crate::types::{Claim, HeldLock, Owner, Takeover};
 use crate::wait_queue::{QUEUE_ENTRY_TTL, QUEUE_LENGTH_MAX, QueueEntry};
 use crate::{GRANT_TTL, REASSERT_GRACE};
@@ -100,7 +100,7 @@ impl Scripts {
     /// one slot. `graces` are those of the node's identity.
     pub(crate) fn coalesced<'a>(
         &self,
-        items: impl Iterator<Item = &'a Item> + Clone,
+        items: impl Iterator<Item = &'a LockCall> + Clone,
         graces: Option<[Duration; 2]>,
     ) -> Cmd {
         let keys: Vec<_> = items.clone().map(|item| item.name.keys(self.key_format)).collect();
@@ -119,7 +119,7 @@ impl Scripts {
         call
     }
 
-    pub(crate) fn claim(&self, claim: &Claim, waiter: Option<&QueueEntry>) -> Item {
+    pub(crate) fn claim(&self, claim: &Claim, waiter: Option<&QueueEntry>) -> LockCall {
         let (from, whose) = match &claim.over {
             Takeover::None => ("none", ""),
             Takeover::Value(value) => ("value", value.as_str()),
@@ -139,23 +139,23 @@ impl Scripts {
         if let Some(waiter) = waiter {
             args.text(waiter.server).text(waiter.arrival).text(millis_or_none(waiter.remembers));
         }
-        Item { name: claim.name.clone(), args }
+        LockCall { name: claim.name.clone(), args }
     }
 
     /// A release; the lock stays unavailable for `rest`.
-    pub(crate) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Item {
+    pub(crate) fn release(&self, name: &LockName, value: &str, rest: Duration) -> LockCall {
         let mut args = Packed::new();
         args.text("release").text(value);
         if !rest.is_zero() {
             args.text(millis(rest));
         }
-        Item { name: name.clone(), args }
+        LockCall { name: name.clone(), args }
     }
 
-    pub(crate) fn renew_one(&self, held: &HeldLock, ttl: Duration) -> Item {
+    pub(crate) fn renew_one(&self, held: &HeldLock, ttl: Duration) -> LockCall {
         let mut args = Packed::new();
         args.text("renew").text(&held.value).text(millis(ttl));
-        Item { name: held.name.clone(), args }
+        LockCall { name: held.name.clone(), args }
     }
 
     pub(crate) fn renew(&self, held: &[(&HeldLock, Duration)]) -> Cmd {

@@ -11,7 +11,7 @@ use crate::redis::server_identity::ServerIdentity;
 use crate::types::{CallError, unexpected};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Target {
+pub(crate) struct CallTarget {
     pub(crate) link: Link,
     pub(crate) identity: Arc<ServerIdentity>,
 }
@@ -33,7 +33,7 @@ impl Redirection {
 }
 
 pub(crate) async fn call_at(
-    end: &Target,
+    end: &CallTarget,
     script: &Script,
     call: &impl Fn(&ServerIdentity) -> Cmd,
     way: Redirection,

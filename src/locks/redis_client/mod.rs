@@ -27,7 +27,7 @@ const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(5);
 
 /// The Redis behind `locks.url`.
 #[derive(Debug)]
-pub struct Target {
+pub struct RedisTarget {
     /// The kind of Redis.
     pub kind: Kind,
     /// The addresses: of the primary, or of any node of the Cluster.
@@ -59,20 +59,20 @@ pub enum EndpointError {
 /// # Errors
 ///
 /// [`EndpointError`] when the address is unusable.
-pub fn target(url: &str) -> Result<Target, EndpointError> {
+pub fn target(url: &str) -> Result<RedisTarget, EndpointError> {
     match RedisUrl::parse(url)? {
         RedisUrl::Single(url) => {
             let addresses = Addresses::new(vec![client(&url)?]);
-            Ok(Target { kind: Kind::Single, addresses })
+            Ok(RedisTarget { kind: Kind::Single, addresses })
         }
         RedisUrl::Cluster(nodes) => {
             let nodes = nodes.iter().map(|url| client(url)).collect::<Result<Vec<_>, _>>()?;
-            Ok(Target { kind: Kind::Cluster(nodes.clone()), addresses: Addresses::new(nodes) })
+            Ok(RedisTarget { kind: Kind::Cluster(nodes.clone()), addresses: Addresses::new(nodes) })
         }
         RedisUrl::Sentinel { sentinels, name, primary } => {
             let all = sentinels.iter().map(|url| client(url)).collect::<Result<_, _>>()?;
             let sentinels = Sentinels::new(all, name, client(&primary)?);
-            Ok(Target { kind: Kind::Single, addresses: Addresses::by(sentinels) })
+            Ok(RedisTarget { kind: Kind::Single, addresses: Addresses::by(sentinels) })
         }
     }
 }

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Locks;
 use crate::backend::Backend;
 use crate::renewal::lease::{LeaseEntry, Renewable};
-use crate::renewal::schedule::{Item, Register};
+use crate::renewal::schedule::{DueLock, Register};
 use crate::types::{HeldLock, LocksError, Loss, Round, Verdict};
 
 /// The minimum time of a round, however short its leases.
@@ -104,7 +104,7 @@ impl RenewalActor {
             #[cfg(test)]
             self.wakes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let now = Instant::now();
-            let items = self.register().due_items(now, is_back);
+            let items = self.register().due_locks(now, is_back);
             let round = self.query_holders(backend, items, now);
             if round.is_empty() {
                 continue;
@@ -118,7 +118,12 @@ impl RenewalActor {
         }
     }
 
-    fn query_holders(&self, backend: &Backend, mut items: Vec<Item>, now: Instant) -> Vec<Item> {
+    fn query_holders(
+        &self,
+        backend: &Backend,
+        mut items: Vec<DueLock>,
+        now: Instant,
+    ) -> Vec<DueLock> {
         items.retain(|item| {
             let lives = item.lease_holder.lives(now);
             self.register().queried(item.id, now);
@@ -140,7 +145,7 @@ impl RenewalActor {
 
     /// Sorts by lease, then by deadline: equal leases share one call. False if the round failed for
     /// any lock.
-    async fn round(&self, backend: &Backend, mut round: Vec<Item>, now: Instant) -> bool {
+    async fn round(&self, backend: &Backend, mut round: Vec<DueLock>, now: Instant) -> bool {
         round.sort_unstable_by_key(|item| (item.timing.ttl, item.trusted_until));
         let due = round.iter().filter_map(|item| item.renew_at).min();
         let lag = due.map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
@@ -173,7 +178,7 @@ impl RenewalActor {
     }
 
     /// Records the verdicts, then notifies the lease holders. False if some verdicts are unknown.
-    fn apply(&self, round: &[Item], verdicts: &[Verdict], sent_at: Instant) -> bool {
+    fn apply(&self, round: &[DueLock], verdicts: &[Verdict], sent_at: Instant) -> bool {
         let (now, mut lost, mut is_whole) = (Instant::now(), Vec::new(), true);
         let parts = round.chunks(VERDICTS_AT_ONCE).zip(verdicts.chunks(VERDICTS_AT_ONCE));
         for (items, verdicts) in parts {

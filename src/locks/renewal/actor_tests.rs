@@ -161,7 +161,7 @@ async fn g6_an_entry_removed_during_a_round_gets_no_verdict_and_is_not_restored(
     let (left, stays) = (world.register(1, EVERY).await, world.register(2, EVERY).await);
     advance(EVERY).await;
     let now = Instant::now();
-    let items = world.renewal.register().due_items(now, false);
+    let items = world.renewal.register().due_locks(now, false);
     let round = world.renewal.query_holders(&world.backend, items, now);
     assert_eq!(round.len(), 2);
     // The pipeline is in flight now, and its reply arrives.
@@ -183,16 +183,16 @@ async fn an_unknown_verdict_is_retried_soon_and_alone() {
     world.register(2, EVERY).await;
     advance(EVERY).await;
     let now = Instant::now();
-    let items = world.renewal.register().due_items(now, false);
+    let items = world.renewal.register().due_locks(now, false);
     let round = world.renewal.query_holders(&world.backend, items, now);
     let is_first =
-        |item: &Item| if item.id == unknown { Verdict::Unknown } else { Verdict::Renewed };
+        |item: &DueLock| if item.id == unknown { Verdict::Unknown } else { Verdict::Renewed };
     let verdicts: Vec<_> = round.iter().map(is_first).collect();
     assert!(!world.renewal.apply(&round, &verdicts, now), "not whole");
     assert_eq!(world.holder.renewed.load(Ordering::Relaxed), 1);
     let next = world.renewal.register().next_wake().expect("a retry is due");
     assert_eq!(next, now + EVERY / 5);
-    let items = world.renewal.register().due_items(next, false);
+    let items = world.renewal.register().due_locks(next, false);
     assert_eq!(items.iter().map(|item| item.id).collect::<Vec<_>>(), [unknown]);
 }
 
@@ -220,18 +220,18 @@ async fn a_grant_from_before_a_redis_outage_is_renewed_when_registered() {
     advance(Duration::from_secs(1)).await;
     // The backend comes back before the grant is registered: its fence is being ratified.
     let back_at = Instant::now();
-    assert!(world.renewal.register().due_items(back_at, true).is_empty());
+    assert!(world.renewal.register().due_locks(back_at, true).is_empty());
     advance(Duration::from_secs(1)).await;
     let lease_holder = Arc::<CountingHolder>::clone(&world.holder);
     let timing = RenewalTiming::new(LEASE, EVERY);
     let entry = LeaseEntry { held, timing, ends: None, rests_until: None, lease_holder };
     world.renewal.enter(entry.clone(), sent_at).expect("not closed");
-    let items = world.renewal.register().due_items(Instant::now(), false);
+    let items = world.renewal.register().due_locks(Instant::now(), false);
     assert_eq!(items.len(), 1, "at once");
     // A later grant comes from the backend in its present state.
     let late = world.renewal.enter(entry, Instant::now()).expect("not closed");
     world.renewal.leave(items[0].id);
-    assert!(world.renewal.register().due_items(Instant::now(), false).is_empty());
+    assert!(world.renewal.register().due_locks(Instant::now(), false).is_empty());
     assert_eq!(world.renewal.register().next_wake(), Some(Instant::now() + EVERY));
     assert!(world.renewal.leave(late));
 }

@@ -19,7 +19,7 @@ use crate::types::{HeldLock, Verdict};
 use crate::{GRANT_EXTENSION_INTERVAL, REASSERT_GRACE};
 
 #[derive(Debug)]
-pub(crate) struct Item {
+pub(crate) struct DueLock {
     pub(crate) id: u64,
     pub(crate) held: Arc<HeldLock>,
     pub(crate) timing: RenewalTiming,
@@ -119,7 +119,7 @@ impl Register {
 
     /// The due entries at `now`: lease holders to query and locks to renew; all locks if the backend
     /// `is_back`.
-    pub(crate) fn due_items(&mut self, now: Instant, is_back: bool) -> Vec<Item> {
+    pub(crate) fn due_locks(&mut self, now: Instant, is_back: bool) -> Vec<DueLock> {
         if is_back {
             self.back_at = Some(now);
         }
@@ -137,7 +137,7 @@ impl Register {
             let joins = |at: &Instant| round_end.is_some_and(|round_end| *at <= round_end);
             let renew_at = entry.renew_at.filter(joins);
             if renew_at.is_some() || *due <= now {
-                items.push(entry.item(*id, renew_at, now));
+                items.push(entry.due_lock(*id, renew_at, now));
             }
         }
         items
@@ -165,11 +165,11 @@ impl Register {
     /// its verdict does not restore it (T1).
     pub(crate) fn record_verdicts<'a>(
         &mut self,
-        items: &'a [Item],
+        items: &'a [DueLock],
         verdicts: &[Verdict],
         sent_at: Instant,
         now: Instant,
-    ) -> Vec<(&'a Item, Verdict, Option<LeaseEntry>)> {
+    ) -> Vec<(&'a DueLock, Verdict, Option<LeaseEntry>)> {
         let mut reported = Vec::with_capacity(items.len());
         for (item, verdict) in items.iter().zip(verdicts) {
             let (is_here, entry) = match verdict {
@@ -272,11 +272,11 @@ impl Entry {
         hours(self.sent_at) < hours(now)
     }
 
-    fn item(&self, id: u64, renew_at: Option<Instant>, now: Instant) -> Item {
+    fn due_lock(&self, id: u64, renew_at: Option<Instant>, now: Instant) -> DueLock {
         let LeaseEntry { held, timing, lease_holder, .. } = &self.entry;
         let (held, lease_holder) = (Arc::clone(held), Arc::clone(lease_holder));
         let trusted_until = self.trusted_until();
         let extends_grant = self.extends_grant(now);
-        Item { id, held, timing: *timing, lease_holder, trusted_until, renew_at, extends_grant }
+        DueLock { id, held, timing: *timing, lease_holder, trusted_until, renew_at, extends_grant }
     }
 }

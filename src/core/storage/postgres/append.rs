@@ -19,7 +19,7 @@ use sqlx::PgConnection;
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::{Role, Seat};
-use crate::storage::append_plan::{AppendState, Plan, RatifiedSeat, plan};
+use crate::storage::append_plan::{AppendPlan, AppendState, RatifiedSeat, plan};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
@@ -262,7 +262,7 @@ fn seen_in(rows: Vec<SeenRow>) -> Result<Seen, StorageError> {
 }
 
 /// Splits the updates to store into statements of a bounded size, at least one.
-fn in_parts<'a>(batch: &'a [Append], plan: &Plan) -> Vec<Updates<'a>> {
+fn in_parts<'a>(batch: &'a [Append], plan: &AppendPlan) -> Vec<Updates<'a>> {
     let mut parts = Vec::new();
     let (mut part, mut size) = (Updates::default(), 0);
     for &(position, seq) in &plan.rows {
@@ -284,7 +284,7 @@ fn in_parts<'a>(batch: &'a [Append], plan: &Plan) -> Vec<Updates<'a>> {
 /// writes nothing.
 async fn write(
     connection: &mut PgConnection,
-    plan: &Plan,
+    plan: &AppendPlan,
     stamps: &HashMap<DocumentId, (i64, i64)>,
     updates: &Updates<'_>,
 ) -> Result<bool, TxError> {

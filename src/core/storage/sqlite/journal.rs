@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use sqlx::SqliteConnection;
 
 use crate::domain::ids::DocumentId;
-use crate::storage::append_plan::Plan;
+use crate::storage::append_plan::AppendPlan;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::sqlite::write_cache::{CachedRows, UNCACHED};
@@ -115,7 +115,7 @@ async fn move_rows(
 pub(super) async fn write(
     connection: &mut SqliteConnection,
     batch: &[Append],
-    plan: &Plan,
+    plan: &AppendPlan,
     cache: &mut CachedRows,
 ) -> Result<bool, StorageError> {
     for chunk in plan.rows.chunks(UPDATES_MAX) {

@@ -13,7 +13,7 @@ use sqlx::{Connection, QueryBuilder, SqliteConnection};
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::{Role, Seat};
-use crate::storage::append_plan::{AppendState, Plan, RatifiedSeat, plan};
+use crate::storage::append_plan::{AppendPlan, AppendState, RatifiedSeat, plan};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended, DocumentRow, Log, Tail};
@@ -297,7 +297,10 @@ async fn find_owners(
     Ok(())
 }
 
-async fn write_owners(connection: &mut SqliteConnection, plan: &Plan) -> Result<(), StorageError> {
+async fn write_owners(
+    connection: &mut SqliteConnection,
+    plan: &AppendPlan,
+) -> Result<(), StorageError> {
     for chunk in plan.clients.chunks(ROWS_MAX) {
         let mut query = Builder::new("INSERT INTO clients (document_id, client, user_id) ");
         query.push_values(chunk, |mut row, (document, client, user)| {
