@@ -262,7 +262,7 @@ async fn a_log_filter_names_a_module_of_any_crate_and_one_that_does_not_exist_is
         let ran = galley_with(server.folder(), &[command], &settings).await;
         let complaint = ran.complaint();
         assert_eq!((ran.code(), complaint.lines().count()), (Some(2), 1), "{complaint}");
-        let list = "reviews, rooms, seats, sessions, ";
+        let list = "reviews, rooms, runtime, seats, sessions, ";
         assert!(complaint.contains("log.level: ") && complaint.contains(list), "{complaint}");
     }
 }
