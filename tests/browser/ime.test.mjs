@@ -92,6 +92,12 @@ for (const [selected, left] of Object.entries(INSIDE)) {
       const [start, end] = [view.domAtPos(from), view.domAtPos(to)]
       getSelection()?.setBaseAndExtent(start.node, start.offset, end.node, end.offset)
     }, [from, from + selected.length])
+    // The editor hears of a selection by an event, and no user composes before it.
+    const hasSelection = () => writer.page.evaluate(([from, to]) => {
+      const { main } = /** @type {any} */ (document.querySelector(".cm-content")).cmTile.root.view.state.selection
+      return main.from === from && main.to === to
+    }, [from, from + selected.length])
+    await until(hasSelection, "the editor has the selection")
     const ime = await inputMethod(writer)
     for (const syllable of [["ㅇ", "유"], ["ㅌ", "토", "통"]]) {
       await ime.compose(...syllable)
