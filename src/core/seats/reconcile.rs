@@ -65,7 +65,7 @@ impl Seats {
     async fn compare_sessions(&self) {
         let mut lost_grants = Vec::new();
         for sessions in self.shared.registry.all().chunks(COMPARED_AT_ONCE) {
-            // Read before the query, which does not see a grant that is ratified meanwhile.
+            // The server reads the states before the query, which does not see a grant that is ratified meanwhile.
             let seated: Vec<_> = sessions.iter().map(|session| session.is_seated()).collect();
             let rights = match self.rights_of(sessions).await {
                 Ok(rights) => rights,
@@ -81,7 +81,7 @@ impl Seats {
             });
             let mut compared = Vec::from_iter(known);
             lost_grants.extend(compared.extract_if(.., has_lost_grant).map(|(session, _)| session));
-            // Each may read the end of its link: one after another, thousands would take seconds.
+            // A session may wait for a query of its link's end: one after another, thousands would take seconds.
             stream::iter(compared)
                 .for_each_concurrent(GRANTS_RATIFIED_AT_ONCE, async |(session, right)| {
                     self.end_without_right(&session, right).await;

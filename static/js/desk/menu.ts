@@ -68,7 +68,7 @@ export function closeByItself(menu: HTMLDetailsElement, signal?: AbortSignal) {
   document.addEventListener("pointerdown", ({ target }) => {
     if (target instanceof Node && !menu.contains(target)) menu.open = false
   }, { signal })
-  // Wherever the focus is: a list that is drawn again may take it out of the menu.
+  // The document receives the key: a list that is drawn again may take the focus out of the menu.
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.isComposing || !menu.open) return
     event.stopPropagation()

@@ -40,8 +40,8 @@ impl Durability {
         self.is_saved() || self.unsaved_bytes + bytes <= most
     }
 
-    /// The room rejects an edit, and requests it again, if its writer's store budget is spent not before
-    /// that time.
+    /// The room rejects an edit, and requests it again when the backlog has room. A spent store budget delays
+    /// the request until `spent_until`.
     pub(super) fn reject(&mut self, spent_until: Option<Instant>) {
         self.has_rejected = true;
         self.spent_until = spent_until.or(self.spent_until);
