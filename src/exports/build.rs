@@ -350,7 +350,7 @@ impl Build<'_> {
         }
         self.progress(20).await?;
         let reviews = match key.has_reviews {
-            true => self.exports.storage.all_reviews(key.link).await?,
+            true => self.exports.storage.all_reviews_unchecked(key.link).await?,
             false => Vec::new(),
         };
         self.progress(40).await?;

@@ -66,18 +66,7 @@ impl<K: Eq + Hash> Allowances<K> {
 
     /// One unit. The error is the time until the key has it.
     pub fn take(&self, key: K, now: Instant) -> Result<Allowance, Duration> {
-        self.take_units(key, NonZeroU32::MIN, now)
-    }
-
-    /// As [`take`](Self::take). More units than a full bucket has cost all of them: a limit delays what
-    /// another limit admits, and never refuses it for ever.
-    pub fn take_units(
-        &self,
-        key: K,
-        units: NonZeroU32,
-        now: Instant,
-    ) -> Result<Allowance, Duration> {
-        self.bucket(key).take(units, now)
+        self.bucket(key).take(NonZeroU32::MIN, now)
     }
 
     pub fn bucket(&self, key: K) -> Bucket {
@@ -122,6 +111,8 @@ impl Bucket {
         terms.charged(full_at.load(Ordering::Relaxed), cost, now).map(drop)
     }
 
+    /// More units than a full bucket has cost all of them: a limit delays what another limit admits, and
+    /// never refuses it for ever.
     fn take(&self, units: NonZeroU32, now: Instant) -> Result<Allowance, Duration> {
         let Level { terms, full_at } = &*self.0;
         let (cost, now) = (terms.cost(units), terms.at(now));
@@ -239,7 +230,7 @@ mod tests {
             let bucket = Allowances::rate(units(per_second), units(burst));
             let mut now = Instant::now();
             for each in [1, burst / 2 + 1, burst, burst.saturating_mul(3), 1, burst] {
-                let take = |at| bucket.take_units(ADDRESS, units(each), at).map(Allowance::spend);
+                let take = |at| bucket.bucket(ADDRESS).take(units(each), at).map(Allowance::spend);
                 now = passed(take, now);
             }
         }

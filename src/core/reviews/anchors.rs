@@ -74,7 +74,12 @@ impl Reviews {
             return Ok(Self::unplaced(stored));
         }
         let stored = Arc::new(stored);
-        let resolved = match self.find_all(document, requester, &stored).await {
+        let searched = Arc::clone(&stored);
+        let find = move |text: &Text| -> Vec<_> {
+            let mut effort = Effort::default();
+            searched.iter().map(|review| resolve_in(text, review, &mut effort)).collect()
+        };
+        let resolved = match self.texts.read(document, requester, find).await {
             // The words of the reviews stay readable.
             Err(RoomError::Unreadable) => return Ok(Self::unplaced(stored.to_vec())),
             found => found?,
@@ -106,20 +111,6 @@ impl Reviews {
     /// The reviews, all orphaned, without a search of the text.
     pub(crate) fn unplaced(stored: Vec<StoredReview>) -> Vec<Review> {
         stored.into_iter().map(unplaced).collect()
-    }
-
-    async fn find_all(
-        &self,
-        document: DocumentId,
-        requester: &Requester,
-        stored: &Arc<Vec<StoredReview>>,
-    ) -> Result<Vec<Vec<Resolved>>, RoomError> {
-        let stored = Arc::clone(stored);
-        let find = move |text: &Text| {
-            let mut effort = Effort::default();
-            stored.iter().map(|review| resolve_in(text, review, &mut effort)).collect()
-        };
-        self.texts.read(document, requester, find).await
     }
 }
 

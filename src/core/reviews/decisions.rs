@@ -67,7 +67,7 @@ impl Reviews {
         for _ in 0..TRIES {
             let Some(snapshot) = self.text_for(link, verdict).await? else { continue };
             // Read after the text: a review whose suggestion is in the text shows as decided.
-            let found = self.storage.reviews_among(link.id, &ids).await?;
+            let found = self.storage.reviews_among(link, &ids).await?;
             if !is_charged {
                 self.charge_for(&link.user, &found)?;
                 is_charged = true;
@@ -83,7 +83,7 @@ impl Reviews {
             }
             if is_empty {
                 // No transaction has checked the link.
-                self.stored_membership(&link.user.id, link.id).await?;
+                self.stored_membership(&link.user, link.id).await?;
                 return Ok(result_of(&selections, None, &plan.skipped, Vec::new()));
             }
             let intent = Intent { link, verdict, guard, authors };

@@ -5,27 +5,35 @@
 //! may be old, because another server may replace the reviewer or revoke the link meanwhile. So the
 //! statement of a read names its reader, and the transaction of a write its fence (D2, G14).
 
+use std::ops::Deref;
+
 use tokio::time::Instant;
 
 use crate::bounds::permits::Requester;
-use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::ids::ShareLinkId;
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::reviews::{ReviewError, Reviews};
 use crate::storage::guard::FenceGuard;
+use crate::storage::links::Membership;
 
 /// An active link and its writer or its reviewer. Only the check makes one, and each call on reviews
-/// takes one.
+/// takes one, as each statement that reads them takes the membership in it.
 #[derive(Clone, Debug)]
 pub struct MemberLink {
-    pub id: ShareLinkId,
-    pub(crate) document: DocumentId,
-    pub(crate) role: Role,
-    pub(crate) user: User,
+    membership: Membership,
     /// The guard of a session of this server.
     guard: Option<FenceGuard>,
     /// Builds of the text queue under this requester.
     pub(crate) requester: Requester,
+}
+
+impl Deref for MemberLink {
+    type Target = Membership;
+
+    fn deref(&self) -> &Membership {
+        &self.membership
+    }
 }
 
 impl MemberLink {
@@ -49,31 +57,24 @@ impl Reviews {
         id: ShareLinkId,
     ) -> Result<MemberLink, ReviewError> {
         let registry = self.seats.registry();
-        let (document, role, guard) = match registry.held_on(id, &user.id, Instant::now()) {
+        let (membership, guard) = match registry.held_on(id, &user.id, Instant::now()) {
             Some(session) => {
-                let seat = session.identity.seat;
-                let guard = FenceGuard { seat, fence: session.fence() };
-                (session.identity.document, seat.role, Some(guard))
+                let identity = &session.identity;
+                let guard = FenceGuard { seat: identity.seat, fence: session.fence() };
+                (Membership::of_session(guard, identity.document, user), Some(guard))
             }
-            None => {
-                let (document, role) = self.stored_membership(&user.id, id).await?;
-                (document, role, None)
-            }
+            None => (self.stored_membership(user, id).await?, None),
         };
-        Ok(MemberLink { id, document, role, user: user.clone(), guard, requester })
+        Ok(MemberLink { membership, guard, requester })
     }
 
     /// Reads the membership from the database, without the registry.
     pub(crate) async fn stored_membership(
         &self,
-        user: &UserId,
+        user: &User,
         id: ShareLinkId,
-    ) -> Result<(DocumentId, Role), ReviewError> {
-        let link = self.storage.link(id).await?;
-        let link = link.filter(|link| link.revoked_at.is_none());
-        let role = link.as_ref().and_then(|link| link.role_of(user));
-        let (link, role) = link.zip(role).ok_or(ReviewError::NotFound("share link"))?;
-        Ok((link.document_id, role))
+    ) -> Result<Membership, ReviewError> {
+        self.storage.member(user, id).await?.ok_or(ReviewError::NotFound("share link"))
     }
 
     /// The write guard of the own seat, which the member holds at this moment, on any server.

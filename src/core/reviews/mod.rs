@@ -121,7 +121,7 @@ impl Reviews {
         kind: Option<ReviewKind>,
     ) -> Result<(Vec<Review>, Option<Cursor<ReviewId>>), ReviewError> {
         let storage = &self.storage;
-        let page = storage.reviews_for(link.id, &link.user.id, after, rows).await?;
+        let page = storage.reviews(link, after, rows).await?;
         let mut page = page.ok_or(ReviewError::NotFound("share link"))?;
         page.reviews.retain(|review| {
             status.is_none_or(|status| review.status == status)
@@ -138,7 +138,7 @@ impl Reviews {
         requester: &Requester,
     ) -> Result<(String, usize), ReviewError> {
         let mut open = match self.storage.link_of(document).await? {
-            Some(link) => self.storage.all_reviews(link.id).await?,
+            Some(link) => self.storage.all_reviews_unchecked(link.id).await?,
             None => Vec::new(),
         };
         open.retain(|review| review.status == ReviewStatus::Open && review.suggestion.is_some());
@@ -345,7 +345,7 @@ impl Reviews {
         link: &MemberLink,
         id: ReviewId,
     ) -> Result<StoredReview, ReviewError> {
-        let found = self.storage.review(link.id, &link.user.id, id).await?;
+        let found = self.storage.review(link, id).await?;
         found.ok_or(ReviewError::NotFound("review"))
     }
 

@@ -26,7 +26,7 @@ impl Reviews {
         change: i64,
     ) -> Result<(), ReviewError> {
         if !self.storage.mark_seen(link, &user.id, change).await? {
-            self.stored_membership(&user.id, link).await?;
+            self.stored_membership(user, link).await?;
         }
         Ok(())
     }

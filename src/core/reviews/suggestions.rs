@@ -90,16 +90,16 @@ impl Reviews {
         items: &[Result<BatchItem, Refusal>],
     ) -> Result<StoredById, ReviewError> {
         let ids: Vec<_> = ids_of(items).collect();
-        let stored = self.storage.reviews_among(link.id, &ids).await?;
+        let stored = self.storage.reviews_among(link, &ids).await?;
         Ok(stored.into_iter().map(|review| (review.id, review)).collect())
     }
 
     /// The author's open suggestions that do not stand: they keep no range from new words.
     async fn lost(&self, link: &MemberLink) -> Result<HashSet<ReviewId>, ReviewError> {
-        let open = self.storage.open_parts(link.id, &link.user.id).await?;
+        let open = self.storage.open_parts(link).await?;
         let ids: HashSet<_> = open.positions.into_iter().map(|(id, ..)| id).collect();
         let ids: Vec<_> = ids.into_iter().collect();
-        let stored = self.storage.reviews_among(link.id, &ids).await?;
+        let stored = self.storage.reviews_among(link, &ids).await?;
         let placed = self.resolve(link.document, &link.requester, stored).await?;
         let is_lost = |part: &ReviewPart| part.anchor.state != AnchorState::Exact;
         let lost = placed.into_iter().filter(|review| review.parts.iter().any(is_lost));
@@ -124,7 +124,7 @@ impl Reviews {
         if !needs_text {
             return Ok((items.into_iter().map(|item| stayed(item, &stored)).collect(), None));
         }
-        let mut others = self.storage.open_parts(link.id, &link.user.id).await?;
+        let mut others = self.storage.open_parts(link).await?;
         let seen = Some(others.last_change);
         let named: HashSet<_> = ids_of(&items).collect();
         let gives_way = |id: &ReviewId| lost.is_some_and(|lost| lost.contains(id));

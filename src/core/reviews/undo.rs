@@ -76,7 +76,7 @@ impl Reviews {
         link: &MemberLink,
         id: DecisionId,
     ) -> Result<StoredDecision, ReviewError> {
-        let decision = self.storage.decision(link.id, id).await?;
+        let decision = self.storage.decision(link, id).await?;
         let decision = decision.ok_or(ReviewError::NotFound("decision"))?;
         if decision.is_undone {
             return Err(ReviewError::AlreadyUndone);
@@ -97,7 +97,7 @@ impl Reviews {
         let mut ids: Vec<_> = decision.parts.iter().map(|(review, ..)| *review).collect();
         let mut seen = HashSet::new();
         ids.retain(|id| seen.insert(*id));
-        let found = self.storage.reviews_among(link.id, &ids).await?;
+        let found = self.storage.reviews_among(link, &ids).await?;
         let status = decision.verdict.status();
         let reviews = found.into_iter().filter(|review| {
             let is_its = review.decided.as_ref().is_some_and(|decided| decided.id == id);

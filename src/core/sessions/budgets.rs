@@ -18,7 +18,7 @@ use governor::{
     DefaultDirectRateLimiter, DefaultKeyedRateLimiter, InsufficientCapacity, Quota, RateLimiter,
 };
 
-use crate::bounds::allowances::{Allowance, Allowances};
+use crate::bounds::allowances::Allowances;
 use crate::domain::ids::UserId;
 use crate::domain::limits::{
     REVIEW_EVENT_BURST, REVIEW_EVENT_BYTES_PER_SECOND, SESSIONS_OF_A_BUDGET,
@@ -76,10 +76,10 @@ impl UserBudgets {
         self.messages.check_key(user).is_ok()
     }
 
-    /// Charges events about reviews. Those of a batch may exceed the burst, and cost all of it. `Err` is the wait until the budget has room for it.
+    /// Charges events about reviews. Those of a batch may exceed the burst, and cost all of it. `Err` is the
+    /// wait until the budget has room for them.
     pub(crate) fn announce(&self, user: &UserId, bytes: usize) -> Result<(), Duration> {
-        let taken = self.review_events.take_units(user.clone(), count(bytes), Instant::now());
-        taken.map(Allowance::spend)
+        self.review_events.bucket(user.clone()).charge(bytes)
     }
 
     /// Removes the budgets that are full again. Otherwise each user that ever connected keeps an

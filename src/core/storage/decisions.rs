@@ -21,11 +21,12 @@ use crate::domain::review::{ReviewStatus, Verdict};
 use crate::domain::user::User;
 use crate::storage::decode::corrupt;
 use crate::storage::guard::{FenceGuard, Guarded};
+use crate::storage::links::Membership;
+use crate::storage::locks::require_seat;
 use crate::storage::log::Append;
 use crate::storage::review_changes::next_numbers;
 use crate::storage::review_rows::{StoredReview, fetch_among, fetch_one};
-use crate::storage::review_webhooks::{NewStatus, put_decision};
-use crate::storage::reviews::admit;
+use crate::storage::review_webhooks::{NewStatus, put_decided};
 use crate::storage::statement::{json, sql};
 use crate::storage::tx::{Tx, guarded, run};
 use crate::storage::tx_error::TxError;
@@ -136,7 +137,7 @@ impl Storage {
     ) -> StorageFuture<'a, Guarded<Committed>> {
         let NewDecision { id, link, verdict, by, at, parts, .. } = decision;
         let write = guarded!(self, tx => {
-            let locked = admit(tx, *link, guard).await?;
+            let locked = require_seat(tx, *link, guard).await?;
             let seq = store_edit_of(tx, edit).await?;
             let reviews = reviews_of(parts);
             let (rows, change) = numbered(tx, *link, &reviews, parts).await?;
@@ -167,7 +168,7 @@ impl Storage {
     ) -> StorageFuture<'a, Guarded<Committed>> {
         let UndoneDecision { id, link, by, at, parts, .. } = undone;
         let write = guarded!(self, tx => {
-            let locked = admit(tx, *link, guard).await?;
+            let locked = require_seat(tx, *link, guard).await?;
             let seq = store_edit_of(tx, edit).await?;
             let reviews = reviews_of(parts);
             let (rows, change) = numbered(tx, *link, &reviews, parts).await?;
@@ -193,15 +194,15 @@ impl Storage {
         })
     }
 
-    pub fn decision(
-        &self,
-        link: ShareLinkId,
+    pub fn decision<'a>(
+        &'a self,
+        member: &'a Membership,
         id: DecisionId,
-    ) -> StorageFuture<'_, Option<StoredDecision>> {
+    ) -> StorageFuture<'a, Option<StoredDecision>> {
         run!(self, Snapshot, tx => {
             let row = sql!(
                 "SELECT verdict, decided_at, undo_change IS NOT NULL AS is_undone FROM decisions \
-                 WHERE id = {id} AND link_id = {link}"
+                 WHERE id = {id} AND link_id = {member.id}"
             );
             let Some(row) = row.row(tx).await? else { return Ok(None) };
             let positions = sql!(
@@ -224,10 +225,10 @@ impl Storage {
     /// replies.
     pub fn reviews_among<'a>(
         &'a self,
-        link: ShareLinkId,
+        member: &'a Membership,
         ids: &'a [ReviewId],
     ) -> StorageFuture<'a, Vec<StoredReview>> {
-        run!(self, Snapshot, tx => { fetch_among(tx, link, ids).await })
+        run!(self, Snapshot, tx => { fetch_among(tx, member.id, ids).await })
     }
 }
 
@@ -362,24 +363,16 @@ async fn prune(tx: &mut Tx, link: ShareLinkId, now: DateTime<Utc>) -> Result<(),
 async fn conclude(
     tx: &mut Tx,
     new: &NewStatus<'_>,
-    reviews: &[(ReviewId, i64)],
+    changed: &[(ReviewId, i64)],
     (seq, change): (Option<i64>, i64),
 ) -> Result<Committed, TxError> {
-    put_decision(tx, new, reviews).await?;
-    Ok(Committed { seq, change, reviews: announced(tx, new.link, reviews).await? })
-}
-
-/// The reviews that this transaction has changed, unless one event announces them all.
-async fn announced(
-    tx: &mut Tx,
-    link: ShareLinkId,
-    changed: &[(ReviewId, i64)],
-) -> Result<Vec<StoredReview>, TxError> {
+    put_decided(tx, new, (changed.len(), &mut changed.iter().map(|(id, _)| *id))).await?;
     let mut reviews = Vec::new();
+    // One event announces more of them, without their content.
     if changed.len() <= DECIDED_ONE_BY_ONE_MAX {
         for (id, _) in changed {
-            reviews.extend(fetch_one(tx, link, None, *id).await?);
+            reviews.extend(fetch_one(tx, new.link, None, *id).await?);
         }
     }
-    Ok(reviews)
+    Ok(Committed { seq, change, reviews })
 }

@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
-use crate::domain::seat::Role;
+use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::storage::document_webhooks::put_joined;
+use crate::storage::guard::FenceGuard;
 use crate::storage::invites::{forget_attempt, note_attempt};
 use crate::storage::locks::{change_guards, lock, lock_of};
 use crate::storage::pagination::{Cursor, Page};
@@ -62,6 +63,35 @@ impl ShareLink {
     }
 }
 
+/// The proof that a user is the writer or the reviewer of an active link. [`Storage::member`] makes one of
+/// the stored link, and `reviews::member` one of a ratified session. Either may be old: a statement whose
+/// rows the user receives compares the member once more, and the transaction of a write the fence (D2).
+///
+/// [`Storage::member`]: crate::storage::Storage::member
+#[derive(Clone, Debug)]
+pub struct Membership {
+    /// The link.
+    pub id: ShareLinkId,
+    pub(crate) document: DocumentId,
+    pub(crate) role: Role,
+    pub(crate) user: User,
+    _proof: (),
+}
+
+impl Membership {
+    pub(crate) fn of_link(link: &ShareLink, user: &User) -> Option<Self> {
+        let (id, document) = (link.id, link.document_id);
+        let role = link.role_of(&user.id).filter(|_| link.revoked_at.is_none())?;
+        Some(Self { id, document, role, user: user.clone(), _proof: () })
+    }
+
+    /// `guard` is that of a ratified session of the user on the document.
+    pub(crate) fn of_session(guard: FenceGuard, document: DocumentId, user: &User) -> Self {
+        let Seat { link: id, role } = guard.seat;
+        Self { id, document, role, user: user.clone(), _proof: () }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindOrCreate {
     Created,
@@ -105,6 +135,17 @@ impl Storage {
     /// Reads a link, also a revoked one.
     pub fn link(&self, id: ShareLinkId) -> StorageFuture<'_, Option<ShareLink>> {
         run!(self, Read, tx => { fetch(tx, id).await })
+    }
+
+    /// `None`: the link is not active, or the user is neither its writer nor its reviewer.
+    pub fn member<'a>(
+        &'a self,
+        user: &'a User,
+        id: ShareLinkId,
+    ) -> StorageFuture<'a, Option<Membership>> {
+        Box::pin(async move {
+            Ok(self.link(id).await?.and_then(|link| Membership::of_link(&link, user)))
+        })
     }
 
     pub fn link_of(&self, document: DocumentId) -> StorageFuture<'_, Option<ShareLink>> {

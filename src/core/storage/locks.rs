@@ -95,11 +95,18 @@ pub(crate) async fn change_guards(tx: &mut Tx, id: DocumentId) -> Result<(), TxE
     Ok(())
 }
 
-/// Refuses unless the seat has that fence and its link is active (D2); the result stays valid until the
-/// commit.
-pub(crate) async fn require_seat(tx: &mut Tx, guard: FenceGuard) -> Result<Locked, TxError> {
+/// Refuses unless the guard is of that link, its seat has that fence and the link is active (D2); the
+/// result stays valid until the commit.
+pub(crate) async fn require_seat(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    guard: FenceGuard,
+) -> Result<Locked, TxError> {
     let FenceGuard { seat, fence } = guard;
-    let locked = lock_of(tx, seat.link).await?;
+    if seat.link != link {
+        return Err(TxError::Refused(Guarded::Fenced));
+    }
+    let locked = lock_of(tx, link).await?;
     let holds = sql!(
         "SELECT 1 FROM seats s JOIN share_links l ON l.id = s.link_id \
          WHERE s.link_id = {seat.link} AND s.role = {seat.role} AND s.fence = {fence} \

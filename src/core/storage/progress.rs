@@ -13,8 +13,8 @@ use crate::domain::progress::{Progress, ReviewCounts, ReviewTurn};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::storage::guard::{FenceGuard, Guarded};
+use crate::storage::locks::require_seat;
 use crate::storage::review_changes::next_numbers;
-use crate::storage::reviews::admit;
 use crate::storage::statement::{Row, json, sql};
 use crate::storage::turns::{StoredTurn, put_turn, turn_of};
 use crate::storage::tx::{guarded, run};
@@ -98,7 +98,7 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Guarded<Passed>> {
         guarded!(self, tx => {
-            let locked = admit(tx, link, guard).await?;
+            let locked = require_seat(tx, link, guard).await?;
             if let Some(before) = turn_of(tx, link).await?.filter(|before| before.turn.role == to) {
                 return Ok(Passed::Same(before.turn));
             }

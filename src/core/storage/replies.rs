@@ -8,8 +8,9 @@ use crate::domain::limits::REPLIES_PER_REVIEW_MAX;
 use crate::domain::user::User;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::guard::{FenceGuard, Guarded};
+use crate::storage::locks::require_seat;
 use crate::storage::review_rows::StoredReview;
-use crate::storage::reviews::{ReviewChange, admit, lock_for_update, the_review, update, weigh};
+use crate::storage::reviews::{ReviewChange, lock_for_update, the_review, update, weigh};
 use crate::storage::statement::sql;
 use crate::storage::tx::{Tx, guarded};
 use crate::storage::tx_error::TxError;
@@ -49,7 +50,7 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
-            let locked = admit(tx, link, guard).await?;
+            let locked = require_seat(tx, link, guard).await?;
             let row = lock_for_update(tx, link, review, None).await?;
             insert_reply(tx, review, row.version + 1, reply, now).await?;
             update(tx, review, &ReviewChange::default(), now).await?;
@@ -75,7 +76,7 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
-            admit(tx, reply.link, guard).await?;
+            require_seat(tx, reply.link, guard).await?;
             let row = lock_for_update(tx, reply.link, reply.review, expected_version).await?;
             let before = length(tx, reply).await?;
             sql!("UPDATE replies SET body = {body}, edited_at = {now} WHERE id = {reply.id}")
@@ -101,7 +102,7 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
-            admit(tx, reply.link, guard).await?;
+            require_seat(tx, reply.link, guard).await?;
             lock_for_update(tx, reply.link, reply.review, expected_version).await?;
             let before = length(tx, reply).await?;
             sql!("DELETE FROM replies WHERE id = {reply.id}").run(tx).await?;

@@ -76,17 +76,8 @@ pub(crate) async fn put_status(
     put_decided(tx, &new, (1, &mut [review.id].into_iter())).await
 }
 
-/// A decision or its undo: one event for all its reviews.
-pub(crate) async fn put_decision(
-    tx: &mut Tx,
-    new: &NewStatus<'_>,
-    reviews: &[(ReviewId, i64)],
-) -> Result<(), TxError> {
-    let mut ids = reviews.iter().map(|(review, _)| *review);
-    put_decided(tx, new, (reviews.len(), &mut ids)).await
-}
-
-async fn put_decided(
+/// A decision or its undo is one event for all its reviews.
+pub(crate) async fn put_decided(
     tx: &mut Tx,
     new: &NewStatus<'_>,
     (count, ids): (usize, &mut (dyn Iterator<Item = ReviewId> + Send)),

@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::anchor::{AnchorOrigin, RelativeRange};
-use crate::domain::ids::{ReviewId, ShareLinkId, UserId};
+use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::limits::{
     OPEN_PER_LINK_MAX, REVIEW_BYTES_MAX, REVIEW_PAGE_ROWS_MAX, REVIEWS_BYTES_MAX,
     REVIEWS_PER_LINK_MAX, SUMMARIES_PER_AUTHOR_MAX,
@@ -15,7 +15,8 @@ use crate::domain::review::{ReviewOrigin, ReviewStatus};
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
 use crate::storage::guard::{FenceGuard, Guarded};
-use crate::storage::locks::{Locked, require_seat};
+use crate::storage::links::Membership;
+use crate::storage::locks::require_seat;
 use crate::storage::pagination::Cursor;
 use crate::storage::review_changes::{DELETIONS_MAX, note_change, note_deletion};
 use crate::storage::review_rows::{
@@ -100,7 +101,7 @@ impl Storage {
         guard: FenceGuard,
     ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
-            let locked = admit(tx, new.link, guard).await?;
+            let locked = require_seat(tx, new.link, guard).await?;
             admit_one_more(tx, new).await?;
             insert(tx, new, ReviewOrigin::Form).await?;
             weigh(tx, new.link, new.id, 0).await?;
@@ -117,7 +118,7 @@ impl Storage {
     ///
     /// [`REVIEW_PAGE_ROWS_MAX`]: crate::domain::limits::REVIEW_PAGE_ROWS_MAX
     /// [`REVIEW_PAGE_BYTES_MAX`]: crate::domain::limits::REVIEW_PAGE_BYTES_MAX
-    pub fn reviews(
+    pub fn reviews_unchecked(
         &self,
         link: ShareLinkId,
         after: Option<Cursor<ReviewId>>,
@@ -128,13 +129,14 @@ impl Storage {
         })
     }
 
-    /// All reviews of a link, which has a bound of bytes for them. An edit between two pages may be missed.
-    pub fn all_reviews(&self, link: ShareLinkId) -> StorageFuture<'_, Vec<StoredReview>> {
+    /// All reviews of a link, for the server's own work: no membership is proved. A link has a bound of bytes
+    /// for them. An edit between two pages may be missed.
+    pub fn all_reviews_unchecked(&self, link: ShareLinkId) -> StorageFuture<'_, Vec<StoredReview>> {
         Box::pin(async move {
             let ReviewPage { mut reviews, mut next } =
-                self.reviews(link, None, REVIEW_PAGE_ROWS_MAX).await?;
+                self.reviews_unchecked(link, None, REVIEW_PAGE_ROWS_MAX).await?;
             while next.is_some() {
-                let page = self.reviews(link, next, REVIEW_PAGE_ROWS_MAX).await?;
+                let page = self.reviews_unchecked(link, next, REVIEW_PAGE_ROWS_MAX).await?;
                 reviews.extend(page.reviews);
                 next = page.next;
             }
@@ -142,25 +144,24 @@ impl Storage {
         })
     }
 
-    /// As [`reviews`](Self::reviews). `None`: the link is not active, or the reader is no member.
-    pub fn reviews_for<'a>(
+    /// As [`reviews_unchecked`](Self::reviews_unchecked). `None`: the link is not active, or the user no
+    /// member any more.
+    pub fn reviews<'a>(
         &'a self,
-        link: ShareLinkId,
-        reader: &'a UserId,
+        member: &'a Membership,
         after: Option<Cursor<ReviewId>>,
         rows: u32,
     ) -> StorageFuture<'a, Option<ReviewPage>> {
-        run!(self, Snapshot, tx => { fetch_page(tx, link, Some(reader), after, rows).await })
+        run!(self, Snapshot, tx => { fetch_page(tx, member.id, Some(&member.user.id), after, rows).await })
     }
 
-    /// Reads one review of a link. `None` also if the link is not active, or the reader is no member.
+    /// Reads one review of a link. `None` also if the link is not active, or the user no member any more.
     pub fn review<'a>(
         &'a self,
-        link: ShareLinkId,
-        reader: &'a UserId,
+        member: &'a Membership,
         id: ReviewId,
     ) -> StorageFuture<'a, Option<StoredReview>> {
-        run!(self, Snapshot, tx => { fetch_one(tx, link, Some(reader), id).await })
+        run!(self, Snapshot, tx => { fetch_one(tx, member.id, Some(&member.user.id), id).await })
     }
 
     /// Changes a review. A caller that sets a status names the version that it has read. An accepted
@@ -178,7 +179,7 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
-            let locked = admit(tx, link, guard).await?;
+            let locked = require_seat(tx, link, guard).await?;
             let row = lock_for_update(tx, link, id, expected_version).await?;
             if !change.fits(row.status) {
                 let current = row.version;
@@ -203,7 +204,7 @@ impl Storage {
         guard: FenceGuard,
     ) -> StorageFuture<'_, Guarded<i64>> {
         guarded!(self, tx => {
-            let locked = admit(tx, link, guard).await?;
+            let locked = require_seat(tx, link, guard).await?;
             lock_for_update(tx, link, id, expected_version).await?;
             take_back(tx, locked, id).await?;
             sql!("DELETE FROM reviews WHERE id = {id}").run(tx).await?;
@@ -319,18 +320,6 @@ pub(crate) async fn insert(
     .run(tx)
     .await?;
     Ok(())
-}
-
-/// Refuses unless the guard is of that link, and holds.
-pub(crate) async fn admit(
-    tx: &mut Tx,
-    link: ShareLinkId,
-    guard: FenceGuard,
-) -> Result<Locked, TxError> {
-    if guard.seat.link != link {
-        return Err(TxError::Refused(Guarded::Fenced));
-    }
-    require_seat(tx, guard).await
 }
 
 /// Refuses unless the review exists in the version that the caller has read.

@@ -13,13 +13,12 @@ use crate::domain::suggestion::Refusal;
 use crate::domain::user::User;
 use crate::storage::decode::corrupt;
 use crate::storage::guard::{FenceGuard, Guarded};
-use crate::storage::locks::Locked;
+use crate::storage::links::Membership;
+use crate::storage::locks::{Locked, require_seat};
 use crate::storage::review_changes::note_deletion;
 use crate::storage::review_rows::{StoredPart, StoredReview, fetch_one};
 use crate::storage::review_webhooks::{put_created, put_status, take_back};
-use crate::storage::reviews::{
-    Counts, NewReview, ReviewChange, admit, count, insert, the_review, update,
-};
+use crate::storage::reviews::{Counts, NewReview, ReviewChange, count, insert, the_review, update};
 use crate::storage::statement::sql;
 use crate::storage::tx::{Tx, guarded, run};
 use crate::storage::tx_error::TxError;
@@ -146,7 +145,7 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Guarded<Vec<ItemOutcome>>> {
         let write = guarded!(self, tx => {
-            let locked = admit(tx, link, guard).await?;
+            let locked = require_seat(tx, link, guard).await?;
             if let Some(seen) = seen
                 && seen < last_open_change(tx, link, &author.id).await?
             {
@@ -171,13 +170,10 @@ impl Storage {
         })
     }
 
-    /// The parts of an author's open suggestions on a link.
-    pub fn open_parts<'a>(
-        &'a self,
-        link: ShareLinkId,
-        author: &'a UserId,
-    ) -> StorageFuture<'a, OpenParts> {
+    /// The parts of a member's open suggestions on a link.
+    pub fn open_parts<'a>(&'a self, member: &'a Membership) -> StorageFuture<'a, OpenParts> {
         run!(self, Snapshot, tx => {
+            let (link, author) = (member.id, &member.user.id);
             let last_change = last_open_change(tx, link, author).await?;
             // The author is compared as an expression: by the index of authors SQLite reads the closed ones, too.
             let rows = sql!(
@@ -281,7 +277,9 @@ impl Batch<'_> {
         };
         insert(tx, &review, ReviewOrigin::Typed).await?;
         insert_parts(tx, new.id, more).await?;
-        weigh_parts(tx, new.id, more.len(), more.iter().map(StoredPart::bytes).sum()).await?;
+        if !more.is_empty() {
+            weigh_parts(tx, new.id, more.len(), more.iter().map(StoredPart::bytes).sum()).await?;
+        }
         let review = the_review(tx, self.guard.seat, new.id).await?;
         put_created(tx, self.locked, &review).await?;
         count_review(tx, self.guard).await?;

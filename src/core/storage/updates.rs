@@ -126,9 +126,14 @@ impl Storage {
     }
 }
 
-/// Stores an edit of the server, or refuses.
+/// Stores an edit of the server under the lock of its document, or refuses.
 pub(crate) async fn store_edit(tx: &mut Tx, edit: &Append) -> Result<i64, TxError> {
-    let refused = match append_in(tx, slice::from_ref(edit)).await?.pop() {
+    let batch = slice::from_ref(edit);
+    let appended = match tx.conn() {
+        Conn::Sqlite(conn) => sqlite::log::append_in(conn, batch).await?,
+        Conn::Postgres(conn) => postgres::append::append_in(conn, batch).await?,
+    };
+    let refused = match appended.into_iter().next() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,
         Some(
@@ -144,12 +149,4 @@ pub(crate) async fn store_edit(tx: &mut Tx, edit: &Append) -> Result<i64, TxErro
         Some(Appended::Gone) | None => Guarded::NotFound,
     };
     Err(TxError::Refused(refused))
-}
-
-/// Stores a group of updates, under the locks of their documents.
-async fn append_in(tx: &mut Tx, batch: &[Append]) -> Result<Vec<Appended>, TxError> {
-    match tx.conn() {
-        Conn::Sqlite(conn) => Ok(sqlite::log::append_in(conn, batch).await?),
-        Conn::Postgres(conn) => postgres::append::append_in(conn, batch).await,
-    }
 }

@@ -110,7 +110,7 @@ pub(crate) async fn a_restored_document_has_its_link_reviews_and_text(desk: Desk
     assert_eq!(restored, before);
     assert_eq!(storage.link(seated.link).await.unwrap(), link);
     assert_eq!(storage.link_of(seated.document).await.unwrap(), link);
-    assert_eq!(storage.reviews(seated.link, None, 10).await.unwrap().reviews.len(), 1);
+    assert_eq!(storage.reviews_unchecked(seated.link, None, 10).await.unwrap().reviews.len(), 1);
     assert_eq!(desk.text(seated.document).await, b"text");
     assert_eq!(storage.deletion_of(seated.document).await.unwrap(), None);
     assert_eq!(storage.deletion_of_link(seated.link).await.unwrap(), None);
@@ -216,11 +216,11 @@ pub(crate) async fn a_purge_deletes_only_documents_of_the_bin_that_were_deleted_
     assert_eq!(storage.deletion_of(seated.document).await.unwrap(), None);
     assert_eq!(storage.log(seated.document).await.unwrap(), None);
     assert_eq!(storage.link(seated.link).await.unwrap(), None);
-    assert_eq!(storage.reviews(seated.link, None, 10).await.unwrap().reviews, []);
+    assert_eq!(storage.reviews_unchecked(seated.link, None, 10).await.unwrap().reviews, []);
     assert_eq!(storage.restore_document(seated.document, at(6)).await.unwrap(), None);
     assert_eq!(storage.end_of_link(seated.link).await.unwrap(), LinkEnd::Deleted(None));
     assert_eq!(desk.text(live.document).await, b"text");
-    assert_eq!(storage.reviews(live.link, None, 10).await.unwrap().reviews.len(), 1);
+    assert_eq!(storage.reviews_unchecked(live.link, None, 10).await.unwrap().reviews.len(), 1);
 }
 
 pub(crate) async fn d1_of_a_concurrent_restoration_and_purge_one_succeeds(desk: Desk) {

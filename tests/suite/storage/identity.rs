@@ -1,6 +1,7 @@
 //! Names, codes for another device, invites, and the reviewer's end.
 
 use crate::storage::database::{Desk, at, floor, new_invite, new_review, user, within};
+use crate::storage::reviews::review_of;
 use chrono::TimeDelta;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{SessionId, ShareLinkId};
@@ -136,7 +137,7 @@ pub(crate) async fn g2_the_removal_of_a_reviewer_rejects_every_later_write_and_c
     let stored = storage.link(link).await.unwrap().unwrap();
     assert_eq!((stored.reviewer, stored.invite_hash), (None, [8; 32]));
     // The review stays its author's.
-    let stored = storage.review(link, &user("kim").id, review.id).await.unwrap().unwrap();
+    let stored = review_of(storage, link, review.id).await.unwrap();
     assert_eq!(stored.author.id, review.author.id);
     // The former reviewer joins again only with the new invite, and claims above the old fence.
     storage.join_link(link, &user("lee"), at(7)).await.unwrap();

@@ -6,6 +6,7 @@ use crate::storage::database::{
     new_review, ratify, user, within,
 };
 use crate::storage::proxy::Proxy;
+use crate::storage::reviews::review_of;
 use galley::storage::Storage;
 use galley::storage::error::StorageError;
 use galley::storage::log::{Append, Appended};
@@ -335,7 +336,7 @@ async fn a_write_whose_commit_has_no_reply_runs_once() {
     within(proxy.holds()).await;
     proxy.cut();
     assert_eq!(within(changing.join_all()).await, [false], "the caller learns that it is unknown");
-    let stored = desk.storage.review(seated.link, &user("kim").id, review.id).await.unwrap();
+    let stored = review_of(&desk.storage, seated.link, review.id).await;
     assert_eq!(stored.map(|it| (it.version, it.body)), Some((2, "once".to_owned())));
 }
 

@@ -3,14 +3,16 @@
 use crate::storage::database::{Desk, Seated, at, new_invite, new_reply, new_review, user};
 use galley::domain::anchor::RelativeRange;
 use galley::domain::fence::Fence;
-use galley::domain::ids::{ReplyId, ReviewId};
+use galley::domain::ids::{ReplyId, ReviewId, ShareLinkId};
 use galley::domain::limits::{
     OPEN_PER_LINK_MAX, REPLIES_PER_REVIEW_MAX, REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX,
     REVIEW_PAGE_ROWS_MAX, REVIEWS_BYTES_MAX,
 };
 use galley::domain::review::ReviewStatus;
 use galley::domain::seat::Role;
+use galley::storage::Storage;
 use galley::storage::guard::{FenceGuard, Guarded};
+use galley::storage::links::Membership;
 use galley::storage::review_changes::{DeletedReview, ReviewChanges};
 use galley::storage::review_rows::StoredReview;
 use galley::storage::reviews::{NewReview, ReviewChange};
@@ -45,6 +47,16 @@ pub(crate) fn done<T: std::fmt::Debug>(guarded: Guarded<T>) -> T {
     }
 }
 
+/// A review as the writer of the link reads it. `None` also if the writer has no such link.
+pub(crate) async fn review_of(
+    storage: &Storage,
+    link: ShareLinkId,
+    id: ReviewId,
+) -> Option<StoredReview> {
+    let member = storage.member(&user("kim"), link).await.unwrap()?;
+    storage.review(&member, id).await.unwrap()
+}
+
 fn to_status(status: ReviewStatus) -> ReviewChange {
     ReviewChange { status: Some(status), ..ReviewChange::default() }
 }
@@ -60,34 +72,38 @@ pub(crate) async fn a_created_review_reads_back_unchanged(desk: Desk) {
     assert_eq!((&made.body, &made.suggestion), (&new.body, &new.suggestion));
     assert_eq!((made.status, made.version), (ReviewStatus::Open, 1));
     assert_eq!((made.created_at, made.updated_at), (at(4), at(4)));
+    assert_eq!(review_of(&desk.storage, seated.link, new.id).await, Some(made.clone()));
     assert_eq!(
-        desk.storage.review(seated.link, &user("kim").id, new.id).await.unwrap(),
-        Some(made.clone())
+        desk.storage.reviews_unchecked(seated.link, None, 100).await.unwrap().reviews,
+        [made]
     );
-    assert_eq!(desk.storage.reviews(seated.link, None, 100).await.unwrap().reviews, [made]);
     let elsewhere = desk.seated().await.link;
-    assert_eq!(desk.storage.review(elsewhere, &user("kim").id, new.id).await.unwrap(), None);
+    assert_eq!(review_of(&desk.storage, elsewhere, new.id).await, None);
 }
 
 pub(crate) async fn g14_a_reader_who_is_no_member_of_an_active_link_reads_no_review(desk: Desk) {
     let (seated, storage) = (desk.seated().await, &desk.storage);
     let link = seated.link;
-    // Whether a user reads the list, and the number of reviews.
-    let listed = async |who: &str| {
-        let page = storage.reviews_for(link, &user(who).id, None, 9).await.unwrap();
+    let member = async |who: &str| storage.member(&user(who), link).await.unwrap();
+    let (kim, lee) = (member("kim").await.unwrap(), member("lee").await.unwrap());
+    assert!(member("park").await.is_none());
+    // Whether a proof of a membership, which may be old, reads the list, and the number of reviews.
+    let listed = async |member: &Membership| {
+        let page = storage.reviews(member, None, 9).await.unwrap();
         page.map(|page| page.reviews.len())
     };
-    assert_eq!((listed("kim").await, listed("park").await), (Some(0), None));
+    assert_eq!(listed(&kim).await, Some(0));
     let id = make(&desk, seated).await.id;
-    let reads = async |who: &str| storage.review(link, &user(who).id, id).await.unwrap().is_some();
-    for (who, is_member) in [("kim", true), ("lee", true), ("park", false)] {
-        assert_eq!((listed(who).await, reads(who).await), (is_member.then_some(1), is_member));
+    let reads = async |member: &Membership| storage.review(member, id).await.unwrap().is_some();
+    for one in [&kim, &lee] {
+        assert_eq!((listed(one).await, reads(one).await), (Some(1), true));
     }
     storage.remove_reviewer(link, &new_invite([8; 32], at(5))).await.unwrap();
-    assert_eq!((listed("lee").await, reads("lee").await), (None, false));
-    assert_eq!((listed("kim").await, reads("kim").await), (Some(1), true));
+    assert_eq!((listed(&lee).await, reads(&lee).await), (None, false));
+    assert_eq!((listed(&kim).await, reads(&kim).await), (Some(1), true));
     storage.revoke_link(link, at(6)).await.unwrap();
-    assert_eq!((listed("kim").await, reads("kim").await), (None, false));
+    assert_eq!((listed(&kim).await, reads(&kim).await), (None, false));
+    assert!(member("kim").await.is_none() && member("lee").await.is_none());
 }
 
 pub(crate) async fn reviews_are_listed_oldest_first_with_their_replies_in_order(desk: Desk) {
@@ -105,7 +121,7 @@ pub(crate) async fn reviews_are_listed_oldest_first_with_their_replies_in_order(
         done(desk.storage.add_reply(seated.link, ids[0], &reply, guard, at(6)).await.unwrap());
     }
 
-    let listed = desk.storage.reviews(seated.link, None, 100).await.unwrap().reviews;
+    let listed = desk.storage.reviews_unchecked(seated.link, None, 100).await.unwrap().reviews;
 
     let order: Vec<ReviewId> = listed.iter().map(|review| review.id).collect();
     assert_eq!(order, [ids[1], ids[2], ids[0]]);
@@ -113,10 +129,7 @@ pub(crate) async fn reviews_are_listed_oldest_first_with_their_replies_in_order(
     assert_eq!(bodies, ["one", "two", "three"]);
     assert_eq!((listed[2].version, listed[2].updated_at), (4, at(6)));
     assert_eq!(listed[2].replies[0].author, user("kim"));
-    assert_eq!(
-        desk.storage.review(seated.link, &user("kim").id, ids[0]).await.unwrap().unwrap(),
-        listed[2]
-    );
+    assert_eq!(review_of(&desk.storage, seated.link, ids[0]).await.unwrap(), listed[2]);
 }
 
 pub(crate) async fn a_change_updates_its_fields_only_and_increments_the_version(desk: Desk) {
@@ -175,7 +188,7 @@ pub(crate) async fn a_deleted_review_deletes_its_replies(desk: Desk) {
     let late = desk.storage.delete_review(link, made.id, Some(1), guard).await.unwrap();
     assert_eq!(late, Guarded::VersionMismatch { current: 2 });
     done(desk.storage.delete_review(link, made.id, Some(2), guard).await.unwrap());
-    assert_eq!(desk.storage.reviews(link, None, 100).await.unwrap().reviews, []);
+    assert_eq!(desk.storage.reviews_unchecked(link, None, 100).await.unwrap().reviews, []);
     // A surviving row of the reply would still occupy its id.
     let again = make(&desk, seated).await.id;
     done(desk.storage.add_reply(link, again, &reply, guard, at(6)).await.unwrap());
@@ -200,7 +213,7 @@ pub(crate) async fn g2_a_review_is_unchanged_under_an_older_fence_or_another_lin
         let deleted = desk.storage.delete_review(link, made.id, None, guard).await;
         assert_eq!(deleted.unwrap(), Guarded::Fenced);
     }
-    assert_eq!(desk.storage.reviews(link, None, 100).await.unwrap().reviews, [made]);
+    assert_eq!(desk.storage.reviews_unchecked(link, None, 100).await.unwrap().reviews, [made]);
     assert_eq!(desk.text(seated.document).await, b"");
 }
 
@@ -216,12 +229,12 @@ pub(crate) async fn a_moved_review_retains_its_version(desk: Desk) {
     let made = make(&desk, seated).await;
     let current = RelativeRange { start: vec![9], end: vec![] };
     desk.storage.relocate(made.id, 0, &made.current, &current).await.unwrap();
-    let moved = desk.storage.review(seated.link, &user("kim").id, made.id).await.unwrap().unwrap();
+    let moved = review_of(&desk.storage, seated.link, made.id).await.unwrap();
     assert_eq!(moved, StoredReview { current, ..made.clone() });
     // A read that began before the move found a place of the earlier position.
     let late = RelativeRange { start: vec![7], end: vec![7] };
     desk.storage.relocate(made.id, 0, &made.current, &late).await.unwrap();
-    let stays = desk.storage.review(seated.link, &user("kim").id, made.id).await.unwrap().unwrap();
+    let stays = review_of(&desk.storage, seated.link, made.id).await.unwrap();
     assert_eq!(stays, moved);
 }
 
@@ -235,7 +248,7 @@ pub(crate) async fn g13_a_review_rejects_replies_beyond_its_limit(desk: Desk) {
     }
     let one_more = desk.storage.add_reply(link, id, &new_reply("x"), guard, at(5)).await.unwrap();
     assert_eq!(one_more, Guarded::Full);
-    let review = desk.storage.review(link, &user("kim").id, id).await.unwrap().unwrap();
+    let review = review_of(&desk.storage, link, id).await.unwrap();
     assert_eq!(i64::try_from(review.replies.len()), Ok(REPLIES_PER_REVIEW_MAX));
     let ids: std::collections::HashSet<ReplyId> =
         review.replies.iter().map(|reply| reply.id).collect();
@@ -289,7 +302,7 @@ pub(crate) async fn g17_a_review_rejects_bytes_beyond_its_limit(desk: Desk) {
         }
     }
     assert_eq!(refused, Some(Guarded::Full));
-    let review = storage.review(link, &user("kim").id, id).await.unwrap().unwrap();
+    let review = review_of(storage, link, id).await.unwrap();
     assert_eq!((review.replies.len(), review.version), (4, 5));
     assert!(i64::try_from(review.bytes()).unwrap() <= REVIEW_BYTES_MAX);
     // A full review still accepts new text and decisions that do not grow it.
@@ -334,7 +347,7 @@ pub(crate) async fn g17_a_list_of_reviews_is_read_in_pages_of_bounded_rows_and_b
     made.sort_by_key(|review| (review.created_at, review.id.to_string()));
     let (mut read, mut after, mut pages) = (Vec::new(), None, 0);
     loop {
-        let page = storage.reviews(link, after, u32::MAX).await.unwrap();
+        let page = storage.reviews_unchecked(link, after, u32::MAX).await.unwrap();
         let bytes: usize = page.reviews.iter().map(StoredReview::bytes).sum();
         assert!(i64::try_from(bytes).unwrap() <= REVIEW_PAGE_BYTES_MAX);
         assert!(u32::try_from(page.reviews.len()).unwrap() <= REVIEW_PAGE_ROWS_MAX);
@@ -347,7 +360,7 @@ pub(crate) async fn g17_a_list_of_reviews_is_read_in_pages_of_bounded_rows_and_b
     }
     assert_eq!(read, made);
     assert!((4..10).contains(&pages), "{pages}");
-    let few = storage.reviews(link, None, 2).await.unwrap();
+    let few = storage.reviews_unchecked(link, None, 2).await.unwrap();
     assert_eq!(few.reviews, made[..2]);
     assert_eq!(few.next.map(|next| next.id), Some(made[1].id));
 }

@@ -1,7 +1,8 @@
 //! Typed suggestions: their parts in each reader, and the bounds of a link.
 
 use crate::storage::database::{Desk, Seated, at, edit, user};
-use crate::storage::reviews::done;
+use crate::storage::decisions;
+use crate::storage::reviews::{done, review_of};
 use galley::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DecisionId, ReviewId};
@@ -14,7 +15,7 @@ use galley::storage::decisions::{DecisionPart, NewDecision, UndoneDecision};
 use galley::storage::guard::{FenceGuard, Guarded};
 use galley::storage::review_changes::DELETIONS_MAX;
 use galley::storage::review_rows::{StoredPart, StoredReview};
-use galley::storage::suggestions::{AnchoredItem, AnchoredSuggestion, ItemOutcome};
+use galley::storage::suggestions::{AnchoredItem, AnchoredSuggestion, ItemOutcome, OpenParts};
 
 crate::storage::on_both_engines! {
     suggestions:
@@ -51,6 +52,11 @@ pub(crate) async fn suggest(desk: &Desk, seated: Seated, new: &AnchoredSuggestio
     done(outcomes).pop().expect("an outcome")
 }
 
+async fn open_parts(desk: &Desk, seated: Seated) -> OpenParts {
+    let lee = desk.storage.member(&user("lee"), seated.link).await.unwrap().expect("a member");
+    desk.storage.open_parts(&lee).await.unwrap()
+}
+
 pub(crate) fn stored(outcome: ItemOutcome) -> StoredReview {
     match outcome {
         ItemOutcome::Stored(review) => *review,
@@ -61,14 +67,15 @@ pub(crate) fn stored(outcome: ItemOutcome) -> StoredReview {
 /// A suggestion as each reader has it.
 async fn read(desk: &Desk, seated: Seated, id: ReviewId) -> StoredReview {
     let (storage, link) = (&desk.storage, seated.link);
-    let one = storage.review(link, &user("kim").id, id).await.unwrap().expect("a review");
-    let page = storage.reviews(link, None, 200).await.unwrap().reviews;
+    let one = review_of(storage, link, id).await.expect("a review");
+    let page = storage.reviews_unchecked(link, None, 200).await.unwrap().reviews;
     assert_eq!(page.iter().find(|review| review.id == id), Some(&one));
     // Few reviews are read one by one, many by one statement.
     let mut ids = vec![id];
-    assert_eq!(storage.reviews_among(link, &ids).await.unwrap(), std::slice::from_ref(&one));
+    let kim = storage.member(&user("kim"), link).await.unwrap().expect("a member");
+    assert_eq!(storage.reviews_among(&kim, &ids).await.unwrap(), std::slice::from_ref(&one));
     ids.extend((0..30).map(|_| ReviewId::generate()));
-    assert_eq!(storage.reviews_among(link, &ids).await.unwrap(), std::slice::from_ref(&one));
+    assert_eq!(storage.reviews_among(&kim, &ids).await.unwrap(), std::slice::from_ref(&one));
     one
 }
 
@@ -85,7 +92,7 @@ pub(crate) async fn the_parts_of_a_suggestion_are_in_each_reader_and_follow_its_
     );
     assert_eq!(read(&desk, seated, made.id).await, made);
     assert_eq!(suggest(&desk, seated, &new).await, ItemOutcome::StoredBefore(1));
-    let open = desk.storage.open_parts(seated.link, &user("lee").id).await.unwrap();
+    let open = open_parts(&desk, seated).await;
     let positions = open.positions;
     let gaps = positions.iter().filter(|(_, _, is_gap)| *is_gap).count();
     assert_eq!((positions.len(), gaps), (3, 1));
@@ -130,7 +137,7 @@ pub(crate) async fn the_parts_of_a_suggestion_are_in_each_reader_and_follow_its_
     assert_eq!((accepted.status, accepted.version), (ReviewStatus::Accepted, 3));
     assert_eq!(Some(accepted.current), position(11));
     assert_eq!(Some(accepted.more[0].current.clone()), position(21));
-    let found = desk.storage.decision(seated.link, decision.id).await.unwrap().expect("a decision");
+    let found = decisions::decision(&desk, seated, decision.id).await.expect("a decision");
     assert_eq!(found.parts, [(made.id, 1, position(22)), (made.id, 0, position(12))]);
     let undone = UndoneDecision {
         id: decision.id,
@@ -157,7 +164,7 @@ pub(crate) async fn g2_a_batch_under_an_older_fence_stores_nothing(desk: Desk) {
         let outcome = desk.storage.suggest(seated.link, &author, &items, None, guard, at(4)).await;
         assert_eq!(outcome.unwrap(), Guarded::Fenced);
     }
-    assert_eq!(desk.storage.reviews(seated.link, None, 9).await.unwrap().reviews, []);
+    assert_eq!(desk.storage.reviews_unchecked(seated.link, None, 9).await.unwrap().reviews, []);
 }
 
 pub(crate) async fn g13_a_link_has_a_bound_of_open_suggestions_and_of_their_parts(desk: Desk) {
@@ -257,9 +264,7 @@ pub(crate) async fn a_reviewer_withdraws_no_suggestion_of_the_former_reviewer(de
 /// Two batches that were placed beside the same parts kept two suggestions on one passage.
 pub(crate) async fn a_batch_that_was_placed_before_another_one_is_placed_again(desk: Desk) {
     let seated = desk.seated().await;
-    let seen = async || {
-        Some(desk.storage.open_parts(seated.link, &user("lee").id).await.unwrap().last_change)
-    };
+    let seen = async || Some(open_parts(&desk, seated).await.last_change);
     let batch = async |seen, item| {
         let (link, guard, author) = (seated.link, seated.reviewer, user("lee"));
         desk.storage.suggest(link, &author, &[item], seen, guard, at(5)).await.unwrap()

@@ -1,6 +1,7 @@
 //! The talk of both users about a text: remarks on the whole text, replies, seen marks, the turn.
 
 use crate::storage::database::{Desk, Seated, at, new_reply, new_review, user};
+use crate::storage::reviews::review_of;
 use galley::domain::anchor::{AnchorOrigin, RelativeRange};
 use galley::domain::fence::Fence;
 use galley::domain::ids::{ReplyId, ReviewId, SessionId, ShareLinkId, UserId};
@@ -51,10 +52,7 @@ pub(crate) async fn a_remark_on_the_whole_text_reads_back_without_a_suggestion(d
     let made = done(desk.storage.create_review(&new, seated.writer).await.unwrap());
 
     assert_eq!((made.kind(), &made.origin), (ReviewKind::Summary, &new.origin));
-    assert_eq!(
-        desk.storage.review(seated.link, &user("kim").id, new.id).await.unwrap(),
-        Some(made.clone())
-    );
+    assert_eq!(review_of(&desk.storage, seated.link, new.id).await, Some(made.clone()));
     // A server of the previous version knows no remark on the whole text.
     let change = ReviewChange { suggestion: Some(Some("x".to_owned())), ..ReviewChange::default() };
     let (link, guard) = (seated.link, seated.reviewer);
@@ -102,7 +100,7 @@ pub(crate) async fn a_reply_is_edited_and_deleted_by_its_author_under_its_review
         let deleted = storage.delete_reply(reply, None, guard, at(6)).await.unwrap();
         assert_eq!(deleted, Guarded::NotFound, "{reply:?}");
     }
-    let before = storage.review(link, &user("kim").id, review).await.unwrap().unwrap();
+    let before = review_of(storage, link, review).await.unwrap();
     assert_eq!((before.version, before.changes.1), (3, 4), "nothing has changed");
 
     let reply = own(link, review, first.id);
@@ -114,7 +112,7 @@ pub(crate) async fn a_reply_is_edited_and_deleted_by_its_author_under_its_review
     let [one, two] = edited.replies.as_slice() else { panic!("{edited:?}") };
     assert_eq!((one.body.as_str(), one.created_at, one.edited_at), ("하나 🙂", at(5), Some(at(7))));
     assert_eq!((two.body.as_str(), two.edited_at), ("two", None));
-    assert_eq!(storage.review(link, &user("kim").id, review).await.unwrap(), Some(edited));
+    assert_eq!(review_of(storage, link, review).await, Some(edited));
 
     let stale = storage.delete_reply(&reply, Some(3), guard, at(8)).await.unwrap();
     assert_eq!(stale, Guarded::VersionMismatch { current: 4 });
@@ -176,7 +174,7 @@ pub(crate) async fn g2_a_reply_and_a_turn_are_unchanged_under_an_older_fence_or_
         let passed = storage.pass_turn(link, Role::Reviewer, &kim, guard, at(6)).await.unwrap();
         assert_eq!(passed, Guarded::Fenced);
     }
-    assert_eq!(storage.review(link, &user("kim").id, review).await.unwrap(), Some(made));
+    assert_eq!(review_of(storage, link, review).await, Some(made));
     let progress = storage.progress_of(&user("kim").id, &[link]).await.unwrap();
     assert_eq!(progress[&link].turn, None);
 }
@@ -214,7 +212,7 @@ pub(crate) async fn a_change_names_its_user_unless_an_older_server_made_it(desk:
     let mut older = desk.location.stranger().await;
     older.run("UPDATE documents SET review_changes = review_changes + 1").await;
     older.run("UPDATE reviews SET last_change = last_change + 1, version = version + 1").await;
-    let changed = storage.review(link, &user("kim").id, made.id).await.unwrap().unwrap();
+    let changed = review_of(storage, link, made.id).await.unwrap();
     assert_eq!((changed.changes.1, changed.changed_by), (4, None));
     for who in [&kim, &lee] {
         assert_eq!(progress(&desk, who, link).await.reviews.unread, 1);

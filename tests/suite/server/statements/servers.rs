@@ -90,7 +90,7 @@ async fn each_act_of_a_pair_costs_its_commands_and_statements_on_one_server_and_
         ("an edit", 2, 0),
         ("a cursor", 0, 0),
         ("a review", 12, 0),
-        ("a suggestion", 22, 0),
+        ("a suggestion", 21, 0),
         ("a leave", 0, 1),
         // On the other server the first session opens the room: it subscribes, and both rooms introduce
         // themselves.
@@ -98,7 +98,7 @@ async fn each_act_of_a_pair_costs_its_commands_and_statements_on_one_server_and_
         ("an edit", 2, 1),
         ("a cursor", 0, 1),
         ("a review", 12, 1),
-        ("a suggestion", 22, 1),
+        ("a suggestion", 21, 1),
         ("a leave", 0, 4),
     ]);
 }
