@@ -24,6 +24,8 @@ const MANIFEST: &str = "static/vendor/manifest.json";
 const OPENAPI: &str = "openapi.json";
 /// The head of that document, with the schemas that several subjects use.
 const OPENAPI_COMMON: &str = "src/http/openapi/common.json";
+/// The schemas that Rust types make, by `src/app/openapi_schema_tests.rs`.
+const OPENAPI_SCHEMAS: &str = "src/http/openapi/schemas.json";
 /// The paths of each subject with the schemas that it alone uses, in the order of the document.
 const OPENAPI_SUBJECTS: &[&str] = &[
     "src/http/openapi/auth.json",
@@ -97,14 +99,18 @@ fn main() -> io::Result<()> {
 /// The `OpenAPI` document of all subjects. The text of each file stays as it is, so the document has the order of
 /// the files, and a path or a schema of two files stands in it twice: `src/app/openapi_tests.rs` rejects that.
 fn joined_openapi() -> io::Result<String> {
+    let between = |text: &str, begin: &str, end: &str| {
+        Some(text.split_once(begin)?.1.split_once(end)?.0.to_owned())
+    };
+    let schemas_of = |text: &str| between(text, "\n    \"schemas\": {\n", "\n    }");
     let (mut paths, mut schemas) = (Vec::new(), Vec::new());
     for path in OPENAPI_SUBJECTS {
         let subject = openapi_part(path)?;
-        let between = |begin, end| Some(subject.split_once(begin)?.1.split_once(end)?.0.to_owned());
-        let of_subject = between("{\n  \"paths\": {\n", "\n  }");
+        let of_subject = between(&subject, "{\n  \"paths\": {\n", "\n  }");
         paths.push(of_subject.ok_or_else(|| io::Error::other(format!("{path} has no paths")))?);
-        schemas.extend(between("\n    \"schemas\": {\n", "\n    }"));
+        schemas.extend(schemas_of(&subject));
     }
+    schemas.extend(schemas_of(&openapi_part(OPENAPI_SCHEMAS)?));
     let common = openapi_part(OPENAPI_COMMON)?;
     let insert = |text: &str, mark, begin, parts: &[String], end| match text.split_once(mark) {
         Some((before, after)) => Ok([before, begin, &parts.join(",\n"), end, after].concat()),

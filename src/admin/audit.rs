@@ -28,7 +28,8 @@ pub(super) struct Selected {
 }
 
 #[derive(Serialize)]
-pub(super) struct AuditPage {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct AuditPage {
     audit: Vec<AuditRow>,
     next_cursor: Option<String>,
 }

@@ -34,19 +34,22 @@ pub struct LockCursor {
 pub struct InvalidLockCursor;
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LockList {
-    /// The totals of each class over all pages, by name.
+    /// Totals of each class, independent of the page.
     pub classes: Vec<ClassInfo>,
     /// The held locks by class, the oldest first.
     pub locks: Vec<LockInfo>,
-    /// The alarms in force, from the last five minutes of the answering server.
+    /// Alarms, computed from the last five minutes of the answering server.
     pub alarms: Vec<AlarmInfo>,
+    /// The server that answers.
     pub node: NodeId,
-    /// The cursor of the next page; `null` on the last.
+    /// `cursor` of the next page; `null` on the last.
     pub next_cursor: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct ClassInfo {
     pub class: String,
     pub held: usize,
@@ -55,28 +58,37 @@ pub struct ClassInfo {
     pub oldest_age_ms: Option<u64>,
 }
 
-/// The value of a lock is a secret and not listed; the value of a seat is its session's id. Unknown facts
-/// of a key that was set by hand are `null`.
+/// The list omits the lock's value, which is a secret. A field is `null` if it is unknown: an operator set the
+/// key by hand. Only seats have the last three fields.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "HeldLock"))]
 pub struct LockInfo {
+    /// The class of the lock.
     pub class: String,
+    /// The name of the lock.
     pub name: String,
+    /// The key in Redis.
     pub lock_key: String,
     /// The server that renews it.
     pub node: Option<NodeId>,
+    /// When it was granted.
     pub since: Option<DateTime<Utc>>,
+    /// How long ago that was.
     pub age_ms: Option<u64>,
-    /// The rest of the lease; `null` without a TTL.
+    /// The rest of the lease; `null` if it does not expire.
     pub ttl_ms: Option<u64>,
+    /// The fence of the grant.
     pub fence: Option<Fence>,
+    /// The number of waiters.
     pub waiting: usize,
-    /// The user for whom the lock is held, if there is one.
+    /// The user who holds it; `null` if it has none.
     pub user: Option<User>,
     #[serde(flatten)]
     pub seat: Option<SeatInfo>,
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SeatInfo {
     pub share_link_id: ShareLinkId,
     pub role: Role,
@@ -85,15 +97,19 @@ pub struct SeatInfo {
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct AlarmInfo {
     pub class: String,
-    /// `failures`, `wait` or `hold`.
+    /// More than 5 % of at least 20 attempts failed; the mean wait was longer than 1 s; a lock was held for
+    /// longer than 5 s. Seats have only the first alarm.
+    #[cfg_attr(test, schemars(extend("enum" = ["failures", "wait", "hold"])))]
     pub alarm: &'static str,
     pub since: DateTime<Utc>,
-    /// The measured value: a share between 0 and 1 for failures, seconds for waits and holds.
+    /// A share between 0 and 1 of failures, seconds of waits and holds.
     pub measured: f64,
-    /// The limit of that value.
+    /// The limit of the value.
     pub limit: f64,
+    /// The remedy.
     pub remedy: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! Facts for administrators: the sessions and locks of the cluster, and why a seat is held. The
 //! JSON bodies of `/api/admin` are built from them.
 
-mod audit;
+pub(crate) mod audit;
 pub mod explain;
 pub(crate) mod http;
 pub mod locks;

@@ -16,9 +16,9 @@ use crate::telemetry::last_hour::{self, MINUTES, Minute};
 /// How long a server may take for its reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The answer of `GET /api/admin/series`. The lists are parallel, oldest minute first; the newest minute has
-/// not ended. An entry is `null` where no server answered.
+/// The last hour of all servers. An entry is `null` where no server answered.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Series {
     /// The start of each minute.
     pub minutes: Vec<DateTime<Utc>>,

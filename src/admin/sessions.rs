@@ -35,49 +35,54 @@ pub struct SessionPage {
     pub after: Option<Cursor<String>>,
 }
 
-/// A held seat, as `GET /api/admin/sessions` shows it. Unknown facts of a key that was set by hand
-/// are `null`.
+/// A field is `null` if it is unknown: an operator set the key by hand.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "HeldSeat"))]
 pub struct SessionInfo {
+    /// The key in Redis.
     pub lock_key: String,
     pub share_link_id: ShareLinkId,
-    /// The title of the link's document; `null` if it cannot be read.
+    /// The title of the link's document.
     pub title: Option<String>,
     pub role: Role,
     /// The session; `null` if the value is no session's id. Such a value is not listed.
     pub session_id: Option<SessionId>,
     pub user: Option<User>,
-    /// The server of the socket.
+    /// The server that has the socket.
     pub node: Option<NodeId>,
+    /// When the seat was granted.
     pub since: Option<DateTime<Utc>>,
+    /// The fence of the grant.
     pub fence: Option<Fence>,
-    /// The rest of the lease, in ms; `null` without a TTL.
+    /// The rest of the lease; `null` if it does not expire.
     pub ttl_ms: Option<u64>,
-    /// The client's last sign of life. For a session of another server: its last renewal. That
-    /// server renews only for clients with a sign of life within `client_timeout`.
+    /// The client's last sign of life; of another server's session, its last renewal.
     pub last_seen: DateTime<Utc>,
-    /// The state of the session. For another server only `held` and `uncertain` are known.
+    /// The state of the session. The list has only `held` and `uncertain` for sessions of other servers.
     pub state: SessionState,
 }
 
 /// A server that holds seats, or the one that answers.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct NodeInfo {
     pub id: NodeId,
-    /// `server.name`; `null` until a peer has answered with it.
+    /// `server.name`; `null` while this server does not know it.
     pub name: Option<String>,
     pub sessions: usize,
+    /// Whether it is the one that answers.
     #[serde(rename = "self")]
     pub is_self: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionList {
     /// Held seats, oldest first.
     pub sessions: Vec<SessionInfo>,
     /// The servers that hold them, with the seats of all pages, and the one that answers.
     pub nodes: Vec<NodeInfo>,
-    /// The cursor of the next page; `null` on the last.
+    /// The cursor of the next page.
     pub next_cursor: Option<String>,
 }
 

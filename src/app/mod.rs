@@ -14,6 +14,8 @@ mod huge_pages;
 pub mod names;
 mod open_files;
 #[cfg(test)]
+mod openapi_schema_tests;
+#[cfg(test)]
 mod openapi_tests;
 mod readiness;
 pub mod root;

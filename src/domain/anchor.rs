@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// Confidence in the current range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 pub enum AnchorState {
     /// The text of the range equals the quote (G9). An empty range is beside a word that it was made beside.
@@ -36,12 +37,15 @@ pub struct TextRange {
 
 /// A range of the text with the quote that the client sees in it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 pub struct AnchorRequest {
-    /// First unit of the range.
+    /// UTF-16 offset.
+    #[cfg_attr(feature = "schemas", schemars(with = "i64", range(min = 0)))]
     pub start: u32,
-    /// First unit after it.
+    /// UTF-16 offset, after `start`.
+    #[cfg_attr(feature = "schemas", schemars(with = "i64", range(min = 0)))]
     pub end: u32,
-    /// The text of the range in the client's document.
+    /// The text there, as the caller sees it.
     pub quote: String,
 }
 
@@ -112,22 +116,25 @@ impl RelativeRange {
 
 /// The current anchor of a review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Anchor {
-    /// Confidence in the range.
+    /// `exact`: the text there equals the quote. `edited`: it has changed a little; of an accepted review, the
+    /// text of the suggestion. `moved`: deleted, and found elsewhere in letters that came later: a guess, which
+    /// a person decides. `orphaned`: not found.
     pub state: AnchorState,
-    /// Current start; for an orphan, its last known start.
+    /// UTF-16 offset, now.
     pub start: u32,
-    /// Current end; equals `start` for an orphan.
+    /// UTF-16 offset, now.
     pub end: u32,
     /// The original quote.
     pub quote: String,
-    /// Up to 32 characters before the quote at creation.
+    /// Up to 32 characters that stood before it.
     pub prefix: String,
-    /// Up to 32 characters after it.
+    /// Up to 32 characters that stood after it.
     pub suffix: String,
-    /// The range as Yjs relative positions, which follow edits that the client has and the server lacks. None
-    /// for an orphan.
+    /// The range by its letters, which follows edits that one side lacks. Absent for an orphan.
     #[serde(serialize_with = "as_base64", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::schemas::EncodedRange"))]
     pub relative: Option<RelativeRange>,
 }
 

@@ -294,9 +294,9 @@ impl<'de> Deserialize<'de> for UserId {
 /// Longest id of a document in its host application, in bytes.
 pub const EXTERNAL_ID_BYTES_MAX: usize = 128;
 
-/// Names one document in the host application, and one of its owner here: 1 to 128 of
-/// `A–Z a–z 0–9 _ . : -`.
+/// The id of a document in the host application, unique for its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(extend("pattern" = "^[A-Za-z0-9_.:-]{1,128}$")))]
 #[serde(transparent)]
 pub struct ExternalId(String);
 

@@ -85,6 +85,8 @@ pub mod reminder;
 pub mod review;
 #[cfg(feature = "product")]
 pub mod review_request;
+#[cfg(feature = "schemas")]
+pub mod schemas;
 pub mod seat;
 #[cfg(feature = "product")]
 pub mod section;

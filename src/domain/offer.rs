@@ -7,6 +7,7 @@ use crate::invalid;
 
 /// The state of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 pub enum OfferState {
     /// It has a free place.
@@ -19,6 +20,7 @@ pub enum OfferState {
 
 /// The state of a claim that holds a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 #[derive(Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case", parse_err_ty = InvalidClaimState, parse_err_fn = invalid)]

@@ -8,21 +8,24 @@ use crate::user::User;
 
 /// The role whose turn it is to work on the text. It permits and prevents nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(rename = "Turn"))]
 pub struct ReviewTurn {
     /// The role.
     pub role: Role,
-    /// When the turn was passed.
+    /// When it was passed.
     pub since: DateTime<Utc>,
     /// The user who passed it.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::schemas::Author"))]
     pub by: User,
 }
 
-/// The numbers of a link's reviews.
+/// Numbers of the link's reviews, for the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ReviewCounts {
     /// Open reviews.
     pub open: i64,
-    /// Reviews whose last change another user made, and the member has not seen.
+    /// Their last change is above `seen`, and another user made it.
     pub unread: i64,
     /// All reviews.
     pub total: i64,

@@ -12,6 +12,7 @@ use crate::user::User;
 
 /// The state of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 #[derive(EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
@@ -36,6 +37,7 @@ impl ReviewStatus {
 
 /// The subject of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 pub enum ReviewKind {
     /// A comment on a range of the text.
@@ -48,6 +50,7 @@ pub enum ReviewKind {
 
 /// How a review was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 #[derive(EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
@@ -68,6 +71,7 @@ impl ReviewOrigin {
 
 /// Why a suggestion is closed without a decision of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 #[derive(EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
@@ -86,12 +90,13 @@ impl ReviewOutcome {
     }
 }
 
-/// A part of a suggestion: a place of the text, and the text that replaces its quote.
+/// A place of a suggestion. At a gap, where it inserts, the quote is empty and `start` is `end`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(rename = "Part"))]
 pub struct ReviewPart {
     /// Its current position. The quote of an insertion is empty.
     pub anchor: Anchor,
-    /// The replacement of the quote; an empty string deletes the quote.
+    /// The text that replaces the quote; an empty string deletes it.
     pub text: String,
 }
 
@@ -110,6 +115,7 @@ pub enum Decision {
 
 /// A decision about a suggestion, which the writer can undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 #[derive(EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
@@ -148,10 +154,12 @@ impl Verdict {
 
 /// The decision under which a review is accepted or rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Decided {
     /// The decision; several reviews may share it.
     pub id: DecisionId,
     /// The writer who made it.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::schemas::Author"))]
     pub by: User,
     /// When it was made.
     pub at: DateTime<Utc>,
@@ -222,54 +230,59 @@ impl Decision {
 
 /// A reply to a review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Reply {
-    /// Its id.
+    /// Opaque.
     pub id: ReplyId,
-    /// Its author.
+    /// The writer or the reviewer.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::schemas::Author"))]
     pub author: User,
-    /// Its text.
+    /// Plain text.
     pub body: String,
-    /// When it was created.
+    /// When it was written.
     pub created_at: DateTime<Utc>,
-    /// When its author last changed its text.
+    /// When its author last changed it.
     pub edited_at: Option<DateTime<Utc>>,
 }
 
 /// A review as the server sends it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Review {
-    /// Its id.
+    /// Opaque. The client of a typed suggestion chooses it.
     pub id: ReviewId,
     /// Its share link.
     pub share_link_id: ShareLinkId,
-    /// Its author.
+    /// The reviewer, or the writer of a comment.
+    #[cfg_attr(feature = "schemas", schemars(with = "crate::schemas::Author"))]
     pub author: User,
-    /// A comment, a suggestion or a remark on the whole text.
+    /// `summary`: a remark on the whole text.
     pub kind: ReviewKind,
-    /// Its origin.
+    /// `typed`: by `POST …/suggestions`.
     pub origin: ReviewOrigin,
-    /// Its current position, of a suggestion that of its first part. `None`: a remark on the whole text has
-    /// none.
+    /// Of a suggestion that of its first part; `null` for a remark on the whole text.
     pub anchor: Option<Anchor>,
     /// The comment.
     pub body: String,
     /// The text of the first part of a suggestion.
     pub suggestion: Option<String>,
-    /// The parts of a suggestion, one of which is decided with all others.
+    /// The parts of a suggestion, which are decided together; none of another review.
     pub parts: Vec<ReviewPart>,
-    /// Its state.
+    /// `open`: no decision yet. `resolved`: closed without one.
     pub status: ReviewStatus,
-    /// Why it is resolved, if its author closed it.
+    /// Of a `resolved` suggestion with replies: `withdrawn` by its author, `fulfilled` if the text had its
+    /// words already.
     pub outcome: Option<ReviewOutcome>,
-    /// The decision under which it is accepted or rejected.
+    /// Null for an open or resolved review.
     pub decision: Option<Decided>,
     /// Rises with each change; the `ETag`.
     pub version: i64,
-    /// The number of its last change among the review changes of the document. It rises.
+    /// The number of its last change among the changes of all reviews of the document; it rises. Unread: above
+    /// the caller's `seen`, and `changed_by` is another user.
     pub change: i64,
-    /// The user of the last change, if known.
+    /// The id of the user of the last change, if known.
     pub changed_by: Option<UserId>,
-    /// Replies, oldest first.
+    /// Oldest first.
     pub replies: Vec<Reply>,
     /// When it was created.
     pub created_at: DateTime<Utc>,

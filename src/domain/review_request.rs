@@ -7,6 +7,7 @@ use crate::invalid;
 
 /// The state of a request. Only a pending one changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[derive(EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", parse_err_ty = InvalidRequestState, parse_err_fn = invalid)]

@@ -9,8 +9,10 @@ use crate::anchor::{AnchorOrigin, Position, RelativeRange};
 use crate::limits::{SECTION_COUNT_MAX, SECTIONS_MAX};
 use crate::line::{InvalidLine, Line};
 
-/// The unit of the counts of a section.
+/// Characters with or without white space, bytes of an encoding, or words between spaces. `neis`: UTF-8 with a
+/// line break of 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CountUnit {
     /// Characters with white space.
@@ -29,21 +31,27 @@ pub enum CountUnit {
 
 /// The settings of a section. A missing one follows the heading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SectionSettings {
     /// The largest count.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "u32"))]
     pub limit: Option<u32>,
     /// The smallest count.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "u32"))]
     pub floor: Option<u32>,
-    /// The unit of both.
+    /// The unit of `limit` and `floor`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "CountUnit"))]
     pub unit: Option<CountUnit>,
     /// The count of a line break, 0 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "i64"))]
     pub line_break: Option<u8>,
     /// False: the line is no heading.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "bool"))]
     pub question: Option<bool>,
 }
 
@@ -71,8 +79,9 @@ pub struct StoredSection {
     pub current: RelativeRange,
 }
 
-/// A section in the current text.
+/// A field that the user did not set is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Section {
     /// The name of the section on the page.
     pub title: String,

@@ -7,10 +7,12 @@ use crate::ids::UserId;
 
 /// A user, as other users see them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct User {
     /// Opaque and stable.
     pub id: UserId,
-    /// Display name. May contain every printable character. A deleted user has an empty one, in JSON `null`.
+    // A deleted user has an empty name, in JSON `null`: see `Author`.
+    /// At most 80 characters: a visible character, no invisible, control or direction characters.
     #[serde(deserialize_with = "name_from")]
     pub name: String,
 }

@@ -18,6 +18,7 @@ const HOURLY_FOR: TimeDelta = TimeDelta::days(30);
 
 /// Why the server stored a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 #[derive(Display, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", parse_err_ty = InvalidKind, parse_err_fn = invalid)]

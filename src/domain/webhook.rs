@@ -77,8 +77,9 @@ impl WebhookEvent {
     }
 }
 
-/// The state of a webhook. A delivered one has no row any more.
+/// `dead`: its attempts have failed for 24 hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[derive(EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", parse_err_ty = InvalidWebhookState, parse_err_fn = invalid)]

@@ -20,7 +20,7 @@ use crate::exports::build::{Export, Exports, Lookup};
 use crate::exports::error::ExportError;
 use crate::exports::store::{ExportKey, StoredExport};
 use crate::files::error::ImportError;
-use crate::files::import::word_text::ImportChanges;
+use crate::files::import::changes::ImportChanges;
 use crate::files::import::{self, IMPORT_BYTES_MAX, ImportFormat};
 use crate::http::auth::caller::Caller;
 use crate::http::entity_tags::is_cached;
@@ -61,21 +61,28 @@ struct ImportQuery {
     name: Option<String>,
 }
 
+/// The new document, and what its file has that a text shows in another way.
 #[derive(Serialize)]
-struct ImportBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ImportedDocument"))]
+pub(crate) struct ImportBody {
     #[serde(flatten)]
     document: Document,
     import: ImportChanges,
 }
 
 #[derive(Serialize)]
-struct BuildingBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ExportBuilding"))]
+pub(crate) struct BuildingBody {
+    #[cfg_attr(test, schemars(extend("const" = "building")))]
     status: &'static str,
+    #[cfg_attr(test, schemars(range(max = 99)))]
     progress: u8,
 }
 
 #[derive(Serialize)]
-struct FormatsBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ExportFormats"))]
+pub(crate) struct FormatsBody {
+    #[cfg_attr(test, schemars(extend("items" = {"enum": ["docx", "html", "md", "pdf", "txt"]})))]
     formats: Vec<&'static str>,
 }
 

@@ -23,16 +23,21 @@ use crate::reviews::plan::Selection;
 const READ_BYTES: u64 = REVIEW_PAGE_BYTES_MAX.unsigned_abs();
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct NewDecision {
     decision: Verdict,
+    /// Each review once, in the version that the caller has read.
+    #[cfg_attr(test, schemars(with = "Vec<Named>", length(min = 1, max = 2000)))]
     reviews: Vec<Object<Named>>,
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 struct Named {
     id: ReviewId,
     version: i64,
-    /// The `relative.start` of each moved part that the caller's user has seen, in base64.
+    /// The guessed places that a person has seen: the `relative.start` of each `moved` anchor, in the order of
+    /// the parts.
     #[serde(default)]
     moved: Vec<String>,
 }
@@ -47,23 +52,35 @@ impl Named {
 }
 
 #[derive(Serialize)]
-struct Made {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DecisionMade"))]
+pub(crate) struct Made {
+    /// Null if every suggestion was left.
     id: Option<DecisionId>,
     decision: Verdict,
+    /// The decided reviews, in the order of the request.
     done: Vec<ReviewId>,
+    /// The reviews that are left, in the order of the request.
     skipped: Vec<SkippedReview>,
+    /// Until when the writer can undo it.
     undo_until: Option<DateTime<Utc>>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 struct SkippedReview {
     id: ReviewId,
+    #[cfg_attr(test, schemars(extend("enum" = [
+        "version", "decided", "not-found", "no-suggestion", "anchor-moved", "moved",
+        "overlaps",
+    ])))]
     reason: &'static str,
 }
 
 #[derive(Serialize)]
-struct Undone {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DecisionUndone"))]
+pub(crate) struct Undone {
     id: DecisionId,
+    /// The suggestions that are open again.
     undone: Vec<ReviewId>,
 }
 

@@ -75,12 +75,18 @@ enum TextView {
 pub(crate) const LEFT: HeaderName = HeaderName::from_static("galley-suggestions-left");
 
 #[derive(Deserialize)]
-struct NewDocumentBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "NewDocument"))]
+pub(crate) struct NewDocumentBody {
+    /// One line of 1 to 200 characters; trimmed.
     title: String,
+    /// Plain text.
     #[serde(default)]
     text: String,
+    /// The settings of the sections of `text`, as `PUT /api/documents/{id}/sections` has them.
     #[serde(default)]
+    #[cfg_attr(test, schemars(length(max = 100)))]
     sections: Vec<SectionBody>,
+    #[cfg_attr(test, schemars(with = "Option<ExternalId>"))]
     external_id: Option<String>,
 }
 
@@ -99,16 +105,21 @@ fn external_id_of(text: &str) -> Result<ExternalId, ApiError> {
 }
 
 #[derive(Deserialize)]
-struct TitleBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Title"))]
+pub(crate) struct TitleBody {
+    /// One line of 1 to 200 characters; trimmed.
     title: String,
 }
 
 #[derive(Serialize)]
-struct ListBody<T> {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DocumentList"))]
+pub(crate) struct DocumentList<T> {
     documents: Vec<T>,
+    /// `cursor` of the next page; `null` on the last.
     next_cursor: Option<String>,
-    /// Of a bin: how long it keeps a document. With 0 there is no bin.
+    /// Of a bin: how long it keeps a document. 0: a deletion is final.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "u64"))]
     retention_seconds: Option<u64>,
 }
 
@@ -174,7 +185,7 @@ async fn list(
         let next_cursor = request.cut(&mut rows, |binned| binned.row.cursor());
         let retention_seconds = Some(sharing.bin_retention().as_secs());
         return Ok(
-            Json(ListBody { documents: rows, next_cursor, retention_seconds }).into_response()
+            Json(DocumentList { documents: rows, next_cursor, retention_seconds }).into_response()
         );
     }
     let mut rows = sharing.documents_of(&caller.user().id, &request.page()).await?;
@@ -185,7 +196,7 @@ async fn list(
         let counted = count_now(row, &texts, &caller.requester()).await;
         let _older = counted.inspect_err(|error| tracing::debug!(%error, "characters not counted"));
     }
-    Ok(Json(ListBody { documents: rows, next_cursor, retention_seconds: None }).into_response())
+    Ok(Json(DocumentList { documents: rows, next_cursor, retention_seconds: None }).into_response())
 }
 
 /// `GET /api/documents/{id}`

@@ -108,7 +108,9 @@ struct ListBody {
 }
 
 #[derive(Deserialize)]
-pub(super) struct JoinBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Join"))]
+pub(crate) struct JoinBody {
+    /// The token of the invite.
     pub(super) invite: String,
 }
 

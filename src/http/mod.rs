@@ -28,19 +28,19 @@ pub mod serve;
 pub mod service;
 mod unread_body;
 
-mod decisions;
+pub(crate) mod decisions;
 pub(crate) mod documents;
 pub(crate) mod extract;
 pub mod guest_budgets;
-mod links;
-mod progress;
-mod replies;
-mod reviewers;
-mod reviews;
+pub(crate) mod links;
+pub(crate) mod progress;
+pub(crate) mod replies;
+pub(crate) mod reviewers;
+pub(crate) mod reviews;
 pub(crate) mod routes;
-mod sections;
+pub(crate) mod sections;
 pub mod security_log;
-mod suggestions;
+pub(crate) mod suggestions;
 pub mod tarpit;
 pub mod ws;
 

@@ -22,12 +22,17 @@ pub(crate) fn routes() -> Routes {
 }
 
 #[derive(Deserialize)]
-struct SeenBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Seen"))]
+pub(crate) struct SeenBody {
+    /// The highest `change` of a review that the caller has seen.
+    #[cfg_attr(test, schemars(with = "i64", range(min = 0)))]
     change: u64,
 }
 
 #[derive(Deserialize)]
-struct PassBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "PassTurn"))]
+pub(crate) struct PassBody {
+    #[cfg_attr(test, schemars(with = "Role"))]
     to: String,
 }
 

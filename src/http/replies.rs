@@ -25,14 +25,18 @@ pub(crate) fn routes() -> Routes {
 }
 
 #[derive(Deserialize)]
-struct NewReply {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct NewReply {
+    /// At most 16 KiB.
     body: String,
 }
 
 type ReplyPath = (ShareLinkId, ReviewId, ReplyId);
 
+/// A reply, and the review that has it.
 #[derive(Serialize)]
-struct Replied {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Replied {
     #[serde(flatten)]
     reply: Reply,
     review: Review,

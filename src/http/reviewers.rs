@@ -31,7 +31,8 @@ pub(crate) fn routes() -> Routes {
 }
 
 #[derive(Serialize)]
-struct PreviewBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "InvitePreview"))]
+pub(crate) struct PreviewBody {
     title: String,
     writer: WriterName,
     /// Whether the link has no reviewer.
@@ -41,12 +42,15 @@ struct PreviewBody {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 struct WriterName {
     name: String,
 }
 
 #[derive(Deserialize)]
-struct ReplacementBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "NewReviewer"))]
+pub(crate) struct ReplacementBody {
+    /// A user of `attempts`, or a partner.
     user_id: UserId,
 }
 

@@ -30,22 +30,29 @@ type ReviewPath = (ShareLinkId, ReviewId);
 
 /// An unknown field is an error: a misspelt `suggestion` would create a comment without its words.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("required" = ["anchor"])))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewReview {
-    /// `null`: a remark on the whole text. An absent anchor is an error.
+    /// `null`: a remark on the whole text.
     #[serde(deserialize_with = "null_or_object")]
+    #[cfg_attr(test, schemars(with = "Option<AnchorRequest>"))]
     anchor: Option<Object<AnchorRequest>>,
+    /// The comment, at most 16 KiB; stored by the rule for text (PROTOCOL, Text from clients).
     #[serde(default)]
     body: String,
+    /// The text that replaces the quote, at most 64 KiB; stored by the rule for text (PROTOCOL, Text from
+    /// clients).
     #[serde(default)]
     suggestion: Option<String>,
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ReviewChanges"))]
 pub(crate) struct Changes {
+    /// Another comment.
     #[serde(default)]
     body: Option<String>,
-    /// Absent: unchanged. `null`: removes the suggestion.
+    /// Another suggestion; `null` removes it. Absent: unchanged.
     #[serde(default, deserialize_with = "present")]
     suggestion: Option<Option<String>>,
 }
@@ -60,8 +67,10 @@ pub(crate) struct ListQuery {
 }
 
 #[derive(Serialize)]
-struct ReviewList {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ReviewList {
     reviews: Vec<Review>,
+    /// `cursor` of the next page; `null` on the last.
     next_cursor: Option<String>,
 }
 

@@ -34,17 +34,28 @@ pub(crate) fn routes() -> Routes {
 /// A section in the database, with the longest heading in Hangul.
 const SECTION_BYTES: usize = 4 * HEADING_LINE_UTF16_MAX as usize;
 
-/// A section as a request has it.
+/// A field that is missing follows the heading.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "NewSection"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SectionBody {
+    /// One line of 1 to 300 characters; trimmed. Without `at` the heading is the first line that equals it.
     title: String,
+    /// A UTF-16 offset in the line of the heading, or a Yjs relative position in base64.
     #[serde(default, deserialize_with = "position")]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("type" = ["integer", "string", "null"])))]
     at: Option<Position>,
+    /// The largest count.
+    #[cfg_attr(test, schemars(range(min = 1, max = 1_000_000)))]
     limit: Option<u32>,
+    /// The smallest count; not above `limit`.
+    #[cfg_attr(test, schemars(range(min = 1, max = 1_000_000)))]
     floor: Option<u32>,
     unit: Option<CountUnit>,
+    /// The count of a line break.
+    #[cfg_attr(test, schemars(range(max = 2)))]
     line_break: Option<u8>,
+    /// `false`: the line is no heading.
     question: Option<bool>,
 }
 
@@ -76,12 +87,15 @@ fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Positio
 }
 
 #[derive(Deserialize)]
-struct NewSectionsBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "NewSections"))]
+pub(crate) struct NewSectionsBody {
+    #[cfg_attr(test, schemars(length(max = 100)))]
     sections: Vec<SectionBody>,
 }
 
 #[derive(Serialize)]
-struct SectionsBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Sections"))]
+pub(crate) struct SectionsBody {
     sections: Vec<Section>,
 }
 

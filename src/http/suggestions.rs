@@ -102,17 +102,34 @@ struct Identified {
 }
 
 #[derive(Serialize)]
-struct Outcomes {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "SuggestionOutcomes"))]
+pub(crate) struct Outcomes {
     items: Vec<Outcome>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 struct Outcome {
+    /// The id of the item; `null` if it has none.
     id: Option<String>,
+    #[cfg_attr(test, schemars(extend("enum" = ["kept", "withdrawn", "refused"])))]
     state: &'static str,
+    /// The version of a kept suggestion; of a refused one that of the server, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "i64"))]
     version: Option<i64>,
+    /// `quote-changed`: the text there is another. `version`: the suggestion has another version, or is gone.
+    /// `decided`: the writer has decided it, or its author has withdrawn it; the id is spent. `overlaps`: a
+    /// part meets another part, or another open suggestion of the caller that stands; gaps of one suggestion
+    /// may have one position. `full`: the link has 2,000 open suggestions, 8,000 parts, or 16 MiB. `too-long`:
+    /// the item has more than 256 KiB of text, a quote more than 20,000 units, a text more than 64 KiB.
+    /// `not-yours`: another user has a review of that id. `position`: a position is not in this document.
+    /// `malformed`: no item.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = [
+        "quote-changed", "version", "decided", "overlaps", "full", "too-long", "not-yours",
+        "position", "malformed",
+    ])))]
     reason: Option<&'static str>,
 }
 

@@ -51,17 +51,23 @@ pub(crate) fn routes() -> Routes {
 }
 
 #[derive(Serialize)]
-struct OfferBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Offer"))]
+pub(crate) struct OfferBody {
     id: OfferId,
     owner: User,
     title: String,
+    /// A text for its readers.
     message: Option<String>,
+    /// The number of places.
+    #[cfg_attr(test, schemars(range(min = 1, max = 100)))]
     capacity: u32,
+    /// The free places.
+    #[cfg_attr(test, schemars(with = "i64", range(min = 0)))]
     remaining: u32,
     state: OfferState,
     created_at: DateTime<Utc>,
     closed_at: Option<DateTime<Utc>>,
-    /// The start page with the id behind the `#`.
+    /// The start page with the offer behind the `#`.
     url: String,
 }
 
@@ -88,26 +94,36 @@ struct AcceptedBody {
 }
 
 #[derive(Deserialize)]
-struct NewOfferBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "NewOffer"))]
+pub(crate) struct NewOfferBody {
+    /// One line of 1 to 200 characters.
     title: String,
+    #[cfg_attr(test, schemars(range(min = 1, max = 100)))]
     capacity: i64,
+    /// At most 1,000 characters.
     message: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct NewClaimBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "NewOfferClaim"))]
+pub(crate) struct NewClaimBody {
+    /// A text for the owner, at most 1,000 characters.
     message: Option<String>,
 }
 
 #[derive(Serialize)]
-struct OfferListBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "OfferList"))]
+pub(crate) struct OfferListBody {
     offers: Vec<OfferBody>,
+    /// `cursor` of the next page; `null` on the last.
     next_cursor: Option<String>,
 }
 
 #[derive(Serialize)]
-struct ClaimListBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "OfferClaimList"))]
+pub(crate) struct ClaimListBody {
     claims: Vec<OfferClaim>,
+    /// `cursor` of the next page; `null` on the last.
     next_cursor: Option<String>,
 }
 

@@ -63,15 +63,18 @@ impl Offer {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OfferClaim {
     pub id: ClaimId,
     #[serde(rename = "offer_id")]
     pub offer: OfferId,
     pub user: User,
-    /// Its number among all claims of the offer, from 1, in the order of the grants. A withdrawn
-    /// claim's number is not assigned again.
+    /// Counts the claims of the offer in the order of their grants. The number of a withdrawn claim does not
+    /// return.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub number: i64,
     pub state: ClaimState,
+    /// A text for the owner.
     pub message: Option<String>,
     pub created_at: DateTime<Utc>,
 }

@@ -28,17 +28,19 @@ pub struct NewRequest {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReviewRequest {
     pub id: RequestId,
     pub from: User,
     pub to: User,
+    /// The role that the sender would have.
     #[serde(rename = "as")]
     pub sender_role: Role,
     pub message: Option<String>,
-    /// The sender's document to review. `None` also after its purge.
+    /// The sender's document to review; `null` also after its purge.
     #[serde(rename = "document_id")]
     pub document: Option<DocumentId>,
-    /// The title of the document, while it exists outside the bin.
+    /// The title of the document; `null` while it is in the bin.
     pub title: Option<String>,
     pub state: RequestState,
     pub created_at: DateTime<Utc>,

@@ -13,7 +13,8 @@ pub(crate) fn routes() -> Routes {
 }
 
 #[derive(Serialize)]
-struct JobsBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Jobs"))]
+pub(crate) struct JobsBody {
     jobs: Vec<JobReport>,
 }
 

@@ -79,6 +79,7 @@ pub enum JobsError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct RunningJob {
     pub node: NodeId,
     pub since: DateTime<Utc>,
@@ -86,13 +87,16 @@ pub struct RunningJob {
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct JobReport {
+    #[cfg_attr(test, schemars(example = &"reminders"))]
     pub job: &'static str,
+    /// The run under way, and its server.
     pub running: Option<RunningJob>,
     pub last_runs: Vec<JobRun>,
-    /// The next tick, by the clock of this server.
+    /// The next tick.
     pub next_at: DateTime<Utc>,
-    /// The estimated time of a run, of any job: the locks estimate by class.
+    /// The estimated length of a run of any job. The lease of its lock is one and a half times as long.
     pub estimate_ms: u64,
 }
 

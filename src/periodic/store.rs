@@ -19,6 +19,7 @@ use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 #[derive(EnumString, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
@@ -43,14 +44,19 @@ impl JobOutcome {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct JobRun {
+    /// It rises from run to run.
     pub fence: Fence,
     pub node: NodeId,
     pub started_at: DateTime<Utc>,
-    /// When it ended. `None`: it has not, or its server died.
+    /// `null`: it runs, or its server died.
     pub ended_at: Option<DateTime<Utc>>,
+    /// `stopped`: its server stopped. `failed`: a dependency failed, or its server died.
     pub outcome: JobOutcome,
-    /// Numbers of its effects, by names of the job.
+    /// Of `reminders`: `candidates`, and of them: `sent`; `unsent`, which no browser received; `postponed` by
+    /// quiet hours; `present`, whose writer is connected or whose seat is taken; `spent`, whose reason was
+    /// gone.
     pub counts: BTreeMap<String, u64>,
 }
 

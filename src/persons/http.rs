@@ -55,23 +55,33 @@ enum Reviews {
 }
 
 #[derive(Serialize)]
-struct BegunBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "UserDeletionBegun"))]
+pub(crate) struct BegunBody {
     id: DeletionId,
+    #[cfg_attr(test, schemars(extend("enum" = ["running"])))]
     state: &'static str,
 }
 
 #[derive(Serialize)]
-struct ReceiptBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "UserDeletion"))]
+pub(crate) struct ReceiptBody {
     id: DeletionId,
+    #[cfg_attr(test, schemars(extend("enum" = ["running", "done"])))]
     state: &'static str,
     done: CountsBody,
     left: CountsBody,
+    /// `webhooks`: those that were delivered. `database-file`: free space of the database may have bytes of
+    /// deleted rows.
+    #[cfg_attr(test, schemars(extend("items" = {"enum": ["backups", "logs", "browsers", "webhooks", "database-file"]})))]
     not_reached: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "UserDeletionCounts"))]
 struct CountsBody {
+    /// Documents of the user.
     documents: u64,
+    /// Share links of others that name the user.
     share_links: u64,
 }
 

@@ -33,47 +33,59 @@ pub(crate) fn routes() -> Routes {
 }
 
 #[derive(Serialize)]
-struct KeyBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "PushKey"))]
+pub(crate) struct KeyBody {
+    /// An uncompressed point of P-256 in base64url.
     key: String,
 }
 
 /// The browser's `PushSubscription` as JSON, with the language of the page.
 #[derive(Deserialize)]
-struct NewSubscriptionBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "NewPushSubscription"))]
+pub(crate) struct NewSubscriptionBody {
+    #[cfg_attr(test, schemars(extend("format" = "uri", "maxLength" = 2048)))]
     endpoint: String,
     /// Milliseconds since 1970.
     #[serde(default, rename = "expirationTime")]
     expiration_time: Option<f64>,
     keys: KeysBody,
     #[serde(default)]
+    #[cfg_attr(test, schemars(extend("enum" = ["ko", "en", null])))]
     lang: Option<String>,
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 struct KeysBody {
+    /// An uncompressed point of P-256 in base64url.
     p256dh: String,
+    /// 16 bytes in base64url.
     auth: String,
 }
 
 #[derive(Serialize)]
-struct CreatedBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "NewPushSubscriptionId"))]
+pub(crate) struct CreatedBody {
     id: PushSubscriptionId,
     created_at: DateTime<Utc>,
 }
 
 /// A subscription in a list. Its endpoint stays on the server.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 struct SubscriptionBody {
     id: PushSubscriptionId,
     /// The host of the push service.
     service: String,
+    #[cfg_attr(test, schemars(extend("enum" = ["ko", "en", null])))]
     lang: Option<&'static str>,
     expires_at: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
 }
 
 #[derive(Serialize)]
-struct ListBody {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct PushSubscriptions {
     subscriptions: Vec<SubscriptionBody>,
 }
 
@@ -117,9 +129,9 @@ async fn create(
 async fn list(
     Extension(notify): Extension<Notify>,
     caller: Caller,
-) -> Result<Json<ListBody>, ApiError> {
+) -> Result<Json<PushSubscriptions>, ApiError> {
     let found = notify.subscriptions_of(&caller.user().id).await?;
-    Ok(Json(ListBody { subscriptions: found.into_iter().map(Into::into).collect() }))
+    Ok(Json(PushSubscriptions { subscriptions: found.into_iter().map(Into::into).collect() }))
 }
 
 /// `DELETE /api/push-subscriptions/{id}`

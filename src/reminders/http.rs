@@ -22,20 +22,31 @@ pub(crate) fn routes() -> Routes {
 
 /// Every field must be there.
 #[derive(Serialize, Deserialize)]
-struct RemindersBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Reminders"))]
+pub(crate) struct RemindersBody {
+    /// Reviews of the caller's documents that have waited for `jobs.review_unanswered_after`, while the caller
+    /// is not connected.
     review_unanswered: bool,
+    /// A seat that became free after the caller had left its wait queue by a disconnect, within a day.
     seat_free: bool,
+    /// Requests to the caller that have waited for `jobs.request_unanswered_after`.
     request_unanswered: bool,
+    /// Hours without reminders, from `from` on and before `to`. They may include midnight.
     #[serde(deserialize_with = "Option::deserialize")]
     quiet: Option<QuietBody>,
+    /// A name of the IANA database. `null`: UTC.
     #[serde(deserialize_with = "Option::deserialize")]
+    #[cfg_attr(test, schemars(example = &"Asia/Seoul"))]
     time_zone: Option<String>,
 }
 
 /// Times of day in the time zone.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 struct QuietBody {
+    #[cfg_attr(test, schemars(regex(pattern = "^([01][0-9]|2[0-3]):[0-5][0-9]$"), example = &"22:00"))]
     from: String,
+    #[cfg_attr(test, schemars(regex(pattern = "^([01][0-9]|2[0-3]):[0-5][0-9]$"), example = &"08:00"))]
     to: String,
 }
 

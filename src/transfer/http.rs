@@ -27,15 +27,19 @@ pub(crate) fn routes() -> Routes {
 }
 
 #[derive(Serialize)]
-struct TransferBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "TransferCode"))]
+pub(crate) struct TransferBody {
+    /// Eight characters in two groups, as `04HM-ASW9`. Case, spaces and hyphens do not count.
     code: String,
-    /// The start page with the code behind the `#`: browsers send no fragment.
+    /// The start page, with the code in the fragment.
+    #[cfg_attr(test, schemars(extend("format" = "uri")))]
     url: String,
     expires_at: DateTime<Utc>,
 }
 
 #[derive(Deserialize)]
-struct CodeBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Code"))]
+pub(crate) struct CodeBody {
     code: String,
 }
 

@@ -42,15 +42,18 @@ pub(crate) fn routes() -> Routes {
 type VersionPath = (DocumentId, VersionId);
 
 #[derive(Serialize)]
-struct WithText {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "VersionWithText"))]
+pub(crate) struct WithText {
     #[serde(flatten)]
     version: Version,
     text: String,
 }
 
 #[derive(Serialize)]
-struct ListBody {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct VersionList {
     versions: Vec<Version>,
+    /// The cursor of the next page; `null` on the last.
     next_cursor: Option<String>,
 }
 
@@ -61,7 +64,10 @@ struct ListQuery {
 }
 
 #[derive(Deserialize)]
-struct LabelBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Label"))]
+pub(crate) struct LabelBody {
+    /// One line of 1 to 100 characters.
+    #[cfg_attr(test, schemars(length(max = 100)))]
     label: String,
 }
 
@@ -83,7 +89,7 @@ async fn list(
     caller: Caller,
     Path(document): Path<DocumentId>,
     Query(query): Query<ListQuery>,
-) -> Result<Json<ListBody>, ApiError> {
+) -> Result<Json<VersionList>, ApiError> {
     let limit = query.limit.map_or(Ok(ROWS_DEFAULT), |limit| limit.rows(ROWS_MAX))?;
     let before = query.cursor.map(|cursor| cursor.parse::<i64>()).transpose();
     let before = before.map_err(|_| ApiError::Invalid("cursor: not a valid cursor".to_owned()))?;
@@ -94,7 +100,7 @@ async fn list(
     let more = wanted < rows.len();
     rows.truncate(wanted);
     let next_cursor = rows.last().filter(|_| more).map(|last| last.number.to_string());
-    Ok(Json(ListBody { versions: rows, next_cursor }))
+    Ok(Json(VersionList { versions: rows, next_cursor }))
 }
 
 /// `POST …/versions`

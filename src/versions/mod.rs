@@ -89,9 +89,15 @@ impl Serialize for Against {
 
 /// From the older text to the newer.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Difference {
+    /// The older text: the id of a version.
+    #[cfg_attr(test, schemars(with = "String"))]
     pub from: Against,
+    /// The newer text: the id of a version, or `current`.
+    #[cfg_attr(test, schemars(with = "String"))]
     pub to: Against,
+    /// In whole words. `equal` and `delete` spell the older text, `equal` and `insert` the newer one.
     pub segments: Vec<Segment>,
 }
 

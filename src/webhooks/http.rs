@@ -38,7 +38,8 @@ struct ReplayQuery {
 }
 
 #[derive(Serialize)]
-struct ListBody {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct WebhookList {
     webhooks: Vec<StoredWebhook>,
     next_cursor: Option<String>,
 }
@@ -53,14 +54,14 @@ async fn list(
     Extension(webhooks): Extension<Webhooks>,
     _admin: Admin,
     Query(query): Query<ListQuery>,
-) -> Result<Json<ListBody>, ApiError> {
+) -> Result<Json<WebhookList>, ApiError> {
     let ListQuery { state, limit, cursor } = query;
     let state = state.map(|state| state.parse::<WebhookState>()).transpose();
     let state = state.map_err(|error| ApiError::Invalid(format!("state: {error}")))?;
     let request = PageQuery { limit, cursor }.parse::<WebhookId>(ROWS_DEFAULT, ROWS_MAX)?;
     let mut found = webhooks.list(state, &request.page()).await?;
     let next_cursor = request.cut(&mut found, StoredWebhook::cursor);
-    Ok(Json(ListBody { webhooks: found, next_cursor }))
+    Ok(Json(WebhookList { webhooks: found, next_cursor }))
 }
 
 /// `POST /api/admin/webhooks/{id}/replay`

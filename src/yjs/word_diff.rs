@@ -19,6 +19,7 @@ const WORDS_AT_ONCE: usize = 20_000;
 
 /// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
     /// Both texts have it.
@@ -32,8 +33,9 @@ pub enum Op {
 /// A segment of a diff. The `equal` and `delete` segments spell the old text, `equal` and `insert`
 /// the new one. In a hunk the deletion precedes the insertion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 pub struct Segment {
-    /// Its kind.
+    /// The texts that have it: both, the newer one alone or the older one alone.
     pub op: Op,
     /// Its text.
     pub text: String,

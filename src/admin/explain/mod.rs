@@ -25,6 +25,7 @@ use crate::sessions::session::SessionState;
 const WAITERS_SHOWN: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 pub enum FactsSource {
     ThisServer,
@@ -36,40 +37,46 @@ pub enum FactsSource {
 
 /// The answer of `GET /api/admin/sessions/{session_id}`. An unknown time is `null`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionDetails {
     #[serde(flatten)]
     pub session: SessionInfo,
-    /// One sentence, for people.
+    /// In one sentence, in English.
     pub why: String,
+    /// The source of the facts. `redis`: the session's server did not answer within a second.
     pub told_by: FactsSource,
-    /// The time of the answer.
+    /// The time of these facts.
     pub as_of: DateTime<Utc>,
-    /// The last message, ping or pong from the client.
+    /// The last message, ping or pong of the client.
     pub last_heard: Option<DateTime<Utc>>,
-    /// The user's last typing, cursor movement or review.
+    /// When the user last typed, moved the cursor or reviewed.
     pub last_active: Option<DateTime<Utc>>,
-    /// The user's last edit or review; `null` also if there was none.
+    /// When the user last changed the text, or reviewed; `null` also if never.
     pub last_edit: Option<DateTime<Utc>>,
-    /// The last successful renewal of the lease, or its grant.
+    /// The last good renewal of the lease, or its grant.
     pub last_renewal: Option<DateTime<Utc>>,
-    /// The deadline: without a renewal its server accepts no write after it.
+    /// When its server stops accepting edits, unless it renews the lease.
     pub trusted_until: Option<DateTime<Utc>>,
-    /// The end of the key's TTL in Redis; `null` if Redis has no such key now.
+    /// When the key expires in Redis, unless the server renews it.
     pub kept_until: Option<DateTime<Utc>>,
-    /// The end of the resume grace of an `away` session.
+    /// Of a user who is away: when the resume grace ends.
     pub grace_until: Option<DateTime<Utc>>,
-    /// The time of the release if the user stays idle; `null` without an idle timeout.
+    /// When the server releases the seat if the user stays idle.
     pub idle_release_at: Option<DateTime<Utc>>,
+    /// The number of waiters.
     pub waiting: usize,
+    /// The first 20 waiters.
     pub line: Vec<WaiterInfo>,
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct WaiterInfo {
     /// 1 is next.
     pub position: usize,
     pub user: User,
     pub since: DateTime<Utc>,
+    /// The server that has the socket.
     pub node: NodeId,
 }
 

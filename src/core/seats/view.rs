@@ -11,26 +11,30 @@ use crate::domain::user::User;
 use crate::locks::{Holder, LockName};
 use crate::seats::Seats;
 
-/// The session of one seat. The default is an unknown one.
+// The default is an unknown one.
+/// The session of one seat.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SeatView {
-    /// Whether a session holds the seat; `null` if the locks cannot be read.
+    /// Whether a session holds the seat; `null`, like `user` and `since`, when the locks cannot be read.
     pub taken: Option<bool>,
-    /// The holder's user.
+    /// The holder.
     pub user: Option<User>,
     /// The time of the grant.
     pub since: Option<DateTime<Utc>>,
-    /// The number of waiters, if there are any.
+    /// The number of waiters; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "NonZeroUsize"))]
     pub waiting: Option<NonZeroUsize>,
 }
 
 /// Both seats of a share link.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(rename = "Seats"))]
 pub struct SeatsView {
-    /// The writer's.
+    /// The seat of the writer.
     pub writer: SeatView,
-    /// The reviewer's.
+    /// The seat of the reviewer.
     pub reviewer: SeatView,
 }
 

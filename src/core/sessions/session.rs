@@ -40,6 +40,7 @@ use crate::outbox::event::Event;
 use super::shuttle_shim::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 pub enum SessionState {
     Claiming,

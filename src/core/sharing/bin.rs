@@ -31,11 +31,14 @@ pub struct Deleted {
     pub purge_at: DateTime<Utc>,
 }
 
+// The API publishes one schema for documents in the bin and outside.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(rename = "Document"))]
 pub struct Binned {
     #[serde(flatten)]
     pub row: BinnedDocument,
-    /// The time from which on the server purges it.
+    /// In the bin: when the server may delete it for ever.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "outside"))]
     pub purge_at: DateTime<Utc>,
 }
 

@@ -20,6 +20,7 @@ pub const AUDIT_PURGED_AT_ONCE: u32 = 1_000;
 
 /// The cause of an act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(tag = "kind", content = "id", rename_all = "lowercase")]
 pub enum Actor {
     /// The admin token, which names no person.
@@ -50,21 +51,26 @@ impl Actor {
 
 /// A row to append.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct AuditEntry {
+    /// `admin`: the admin token, without an `id`. `server`: a server token, by its `sub`.
     pub by: Actor,
-    /// The user in whose name a server acts.
+    /// The user in whose name the server acted.
     pub user: Option<UserId>,
     /// Method and route, such as `DELETE /api/users/{id}`.
     pub action: String,
     /// The ids in the address, separated by a slash.
     pub target: String,
-    /// `None`: the act. Else the status of a call whose act failed after its row.
+    /// `null`: the act. Else the status of a call that failed after its row.
     pub status: Option<u32>,
     pub request_id: String,
+    /// The address of the client.
     pub peer: String,
 }
 
+/// An act of an administrator or of a server, or of a user on the own account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(rename = "Act"))]
 pub struct AuditRow {
     pub id: u64,
     pub at: DateTime<Utc>,

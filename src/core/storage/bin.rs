@@ -22,9 +22,12 @@ use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct BinnedDocument {
     #[serde(flatten)]
     pub document: Document,
+    /// In the bin: when it was deleted.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "outside"))]
     pub deleted_at: DateTime<Utc>,
 }
 

@@ -34,16 +34,20 @@ pub struct NewDocument {
     pub now: DateTime<Utc>,
 }
 
-/// A document, alone or of a list.
+/// A document, without its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Document {
     pub id: DocumentId,
     pub title: String,
     pub external_id: Option<ExternalId>,
     pub owner: User,
+    /// Characters as readers count them: extended grapheme clusters (UAX #29). A line break is one, a space is
+    /// one, a family emoji is one.
     pub characters: i64,
+    /// When it was created.
     pub created_at: DateTime<Utc>,
-    /// The time of the last change of title or text.
+    /// When its title or text last changed.
     pub updated_at: DateTime<Utc>,
 }
 

@@ -19,6 +19,7 @@ use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 pub struct Partner {
     pub user: User,
     pub since: DateTime<Utc>,

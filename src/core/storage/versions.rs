@@ -29,30 +29,32 @@ use crate::storage::updates::store_edit;
 use crate::storage::version_plan::{NewVersion, Refusal, VersionPlan, VersionRow, plan};
 use crate::storage::{Storage, StorageFuture};
 
-/// A version of a list.
+/// A version of the text of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Version {
-    /// Its id.
     pub id: VersionId,
-    /// The document.
     #[serde(rename = "document_id")]
     pub document: DocumentId,
-    /// Its number in the document: a later version has a higher one.
+    /// Its place among the document's versions: a later one has a higher number.
     pub number: i64,
-    /// Why it was due.
+    /// Why it was recorded. `pause`: the edits paused, or a decision or a restore was about to change the text.
+    /// `seat`: the writer released the seat or lost it. `decision`: a decision on a suggestion. `restore`: an
+    /// older version was restored.
     pub kind: VersionKind,
-    /// The name that a user gave it.
+    /// The name of a named version.
     pub label: Option<String>,
-    /// The authors, under their names at the time.
+    /// The users who caused it, under their names of that time.
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<crate::domain::schemas::Author>"))]
     pub authors: Vec<User>,
-    /// The number of the version that was restored.
+    /// Of kind `restore`: the number of the version that was restored.
     pub restored_from: Option<i64>,
     /// The number of the last update in it.
     #[serde(skip)]
     pub seq: i64,
-    /// The characters of its text.
+    /// Of its text, as of a document.
     pub characters: i64,
-    /// The time of the version.
+    /// When it was recorded.
     pub created_at: DateTime<Utc>,
 }
 

@@ -57,21 +57,25 @@ impl Subject {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(rename = "Webhook"))]
 pub struct StoredWebhook {
     pub id: WebhookId,
+    /// The event, as in the body of the webhook.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The address of its endpoint, without the query.
+    /// The endpoint, without its query.
     pub url: String,
     #[serde(rename = "document_id")]
     pub document: Option<DocumentId>,
     #[serde(rename = "share_link_id")]
     pub link: Option<ShareLinkId>,
     pub created_at: DateTime<Utc>,
-    /// Claims so far.
+    /// Attempts so far, with the running one.
+    #[cfg_attr(feature = "schemas", schemars(with = "i64", range(min = 0)))]
     pub attempts: i64,
-    /// The next attempt. `None`: an earlier webhook of its lane is pending, or it is dead.
+    /// The next attempt. Null: an earlier webhook of the same document and endpoint is pending, or it is dead.
     pub next_at: Option<DateTime<Utc>>,
+    /// Why the last attempt failed.
     pub last_error: Option<String>,
     pub state: WebhookState,
 }

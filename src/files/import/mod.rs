@@ -2,6 +2,7 @@
 //!
 //! Callers run it on a thread that may block: a file at its bounds takes a second.
 
+pub mod changes;
 #[cfg(test)]
 mod word_cases_tests;
 mod word_elements;

@@ -6,7 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::error::ImportError;
-use crate::import::word_text::{ImportChanges, Imported};
+use crate::import::changes::ImportChanges;
+use crate::import::word_text::Imported;
 use crate::import::word_text_tests::{imported, item, notes, text_of};
 use crate::import::{ImportFormat, read};
 

@@ -1,6 +1,6 @@
 //! Tests of the labels of lists: numbering state and number formats.
 
-use crate::import::word_text::ImportChanges;
+use crate::import::changes::ImportChanges;
 use crate::import::word_text_tests::{OPEN, imported, item};
 
 fn level(at: u8, format: &str, text: &str) -> String {

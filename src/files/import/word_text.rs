@@ -4,11 +4,12 @@
 //! The parts are read as streams from the archive, and each has a bound of inflated bytes (G12, G13). What
 //! Word shows is text or counted: `word_elements` has the table.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use quick_xml::events::BytesStart;
 
 use crate::error::ImportError;
+use crate::import::changes::ImportChanges;
 use crate::import::word_elements::Element;
 use crate::import::word_equations::EquationParts;
 use crate::import::word_fields::Fields;
@@ -31,35 +32,6 @@ pub struct Imported {
     pub text: String,
     pub heading: Option<String>,
     pub changes: ImportChanges,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct ImportChanges {
-    /// The cells are separated by tabs.
-    pub tables: usize,
-    /// Footnotes and endnotes stand behind the text.
-    pub footnotes: usize,
-    /// Comments are left out.
-    pub comments_left: usize,
-    /// Tracked changes are taken as accepted.
-    pub changes_applied: usize,
-    /// Equations are lines of text.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub equations: usize,
-    /// Passages that Word hides are text.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub hidden_passages: usize,
-    /// Number formats of lists whose numbers are digits.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub number_formats: BTreeSet<String>,
-    /// Content that is left out, by its kind.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub left_out: BTreeMap<&'static str, usize>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 pub(crate) fn read(bytes: &[u8], text_max: usize) -> Result<Imported, ImportError> {

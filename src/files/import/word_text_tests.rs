@@ -2,8 +2,9 @@
 
 use crate::docx;
 use crate::error::ImportError;
+use crate::import::changes::ImportChanges;
 use crate::import::word_parts::MAIN_PART;
-use crate::import::word_text::{IMPORT_NOTES_MAX, ImportChanges, Imported, read};
+use crate::import::word_text::{IMPORT_NOTES_MAX, Imported, read};
 use crate::render_model::tests::{model, reply, review, suggestion};
 use crate::zip::tests::archive;
 

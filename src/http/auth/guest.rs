@@ -26,7 +26,8 @@ use crate::http::security_log::SecurityLog;
 use crate::sharing::Sharing;
 
 #[derive(Serialize)]
-struct Entry {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Entry {
     guests: bool,
     /// The host application's sign-in page, with `{return}` for the page's own address.
     sign_in_url: Option<String>,
@@ -69,14 +70,19 @@ pub(crate) async fn entry(
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct NewGuest {
+    /// 1 to 80 characters: a visible character, no invisible, control or direction characters; trimmed.
     name: String,
 }
 
 #[derive(Serialize)]
-struct Welcome<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Welcome<'a> {
     user: &'a User,
+    /// A bearer token; also in the cookie.
     token: &'a str,
+    /// When it ends.
     expires_at: DateTime<Utc>,
 }
 
@@ -154,10 +160,13 @@ pub(crate) async fn enter(
     welcome(StatusCode::CREATED, &user, &tokens, &origins)
 }
 
+/// The user of the caller.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Me"))]
 struct MeBody {
     #[serde(flatten)]
     user: User,
+    /// Whether guests may send requests to the user.
     guest_requests: bool,
 }
 
@@ -171,8 +180,12 @@ struct Renamed<'a> {
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct MeChange {
+    /// 1 to 80 characters: a visible character, no invisible, control or direction characters; trimmed. For
+    /// guests only.
     name: Option<String>,
+    /// False: the server refuses further requests of guests to the user; pending ones stay.
     guest_requests: Option<bool>,
 }
 

@@ -1,6 +1,6 @@
 //! People and partners: `/api/me/address`, `/api/people/find` and `/api/partners`.
 
-mod requests;
+pub(crate) mod requests;
 
 use axum::{Extension, Json};
 use std::time::Duration;
@@ -44,15 +44,19 @@ pub(crate) fn routes() -> Routes {
 
 /// How other users reach the caller.
 #[derive(Serialize)]
-struct AddressBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Address"))]
+pub(crate) struct AddressBody {
+    /// Without the `@`.
     handle: Option<String>,
     link: LinkBody,
 }
 
 /// The personal link. The token stands behind the `#`: browsers send no fragment.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 struct LinkBody {
     token: String,
+    /// The start page with the token behind the `#`.
     url: String,
 }
 
@@ -67,23 +71,30 @@ impl AddressBody {
 
 /// The field must be there: `null` removes the handle.
 #[derive(Deserialize)]
-struct HandleBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "NewHandle", extend("required" = ["handle"])))]
+pub(crate) struct HandleBody {
+    /// 2 to 30 characters of `a-z 0-9 _` and Hangul syllables; ASCII upper case is folded. `null` removes the
+    /// handle.
     #[serde(deserialize_with = "Option::deserialize")]
     handle: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct FindBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FindPerson"))]
+pub(crate) struct FindBody {
+    /// `@handle`, or the token of a personal link.
     to: String,
 }
 
 #[derive(Serialize)]
-struct FoundBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FoundPerson"))]
+pub(crate) struct FoundBody {
     user: User,
 }
 
 #[derive(Serialize)]
-struct PartnersBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "PartnerList"))]
+pub(crate) struct PartnersBody {
     partners: Vec<Partner>,
     next_cursor: Option<String>,
 }

@@ -81,27 +81,36 @@ pub(crate) fn routes() -> Routes {
 }
 
 #[derive(Deserialize)]
-struct NewRequestBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "NewReviewRequest"))]
+pub(crate) struct NewRequestBody {
+    /// `@handle`, the token of a personal link, or a user id.
     to: String,
+    /// The role that the caller would have: `writer` asks for a review, `reviewer` offers one.
     #[serde(rename = "as")]
     sender_role: Role,
+    /// At most 1,000 characters.
     message: Option<String>,
+    /// An own document, with `writer` only: the acceptance makes the receiver its reviewer.
     document_id: Option<DocumentId>,
 }
 
 #[derive(Serialize)]
-struct RequestsBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ReviewRequestList"))]
+pub(crate) struct RequestsBody {
     requests: Vec<ReviewRequest>,
     next_cursor: Option<String>,
 }
 
 #[derive(Serialize)]
-struct AcceptedBody {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "AcceptedRequest"))]
+pub(crate) struct AcceptedBody {
     request: ReviewRequest,
     partner: User,
+    /// The share link whose reviewer the caller is.
     share_link_id: Option<ShareLinkId>,
-    /// `joined`: the caller is its reviewer. `reviewer-exists`: its owner may let the caller in.
-    /// `document-gone`: it is in the bin, or purged. `null`: the request names no document.
+    /// The effect of the acceptance on the document. `reviewer-exists`: the link has another reviewer.
+    /// `document-gone`: the document is in the bin. `null`: the request names none.
+    #[cfg_attr(test, schemars(extend("enum" = ["joined", "reviewer-exists", "document-gone", null])))]
     share_link: Option<&'static str>,
 }
 

@@ -286,8 +286,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
   schemas: {
-    Id: string;
-    Role: "writer" | "reviewer";
     Problem: {
       type: "/problems/already-claimed" | "/problems/already-partners" | "/problems/already-undone" | "/problems/already-writer" | "/problems/anchor-mismatch" | "/problems/anchor-moved" | "/problems/bearer-required" | "/problems/claim-accepted" | "/problems/claim-limit" | "/problems/deletion-running" | "/problems/document-damaged" | "/problems/document-reset" | "/problems/document-too-large" | "/problems/export-too-large" | "/problems/external-id-taken" | "/problems/foreign-origin" | "/problems/format-not-available" | "/problems/guest-limit" | "/problems/guest-session" | "/problems/guests-off" | "/problems/handle-taken" | "/problems/import-format" | "/problems/import-too-large" | "/problems/import-unreadable" | "/problems/in-bin" | "/problems/internal" | "/problems/invalid" | "/problems/invalid-handle" | "/problems/invalid-reminders" | "/problems/invalid-subscription" | "/problems/lock-wait-timeout" | "/problems/malformed" | "/problems/method-not-allowed" | "/problems/moved" | "/problems/name-from-host" | "/problems/no-guest-requests" | "/problems/no-reviewer" | "/problems/not-a-guest" | "/problems/not-a-partner" | "/problems/not-admin" | "/problems/not-author" | "/problems/not-for-servers" | "/problems/not-found" | "/problems/not-in-this-state" | "/problems/not-ready" | "/problems/not-saved" | "/problems/not-the-owner" | "/problems/not-the-receiver" | "/problems/not-the-reviewer" | "/problems/not-the-sender" | "/problems/not-the-writer" | "/problems/offer-closed" | "/problems/own-offer" | "/problems/own-self" | "/problems/push-off" | "/problems/quota-spent" | "/problems/request-already-received" | "/problems/request-already-sent" | "/problems/request-limit" | "/problems/request-not-pending" | "/problems/reviewer-exists" | "/problems/room-full" | "/problems/scope-missing" | "/problems/seat-held" | "/problems/seat-not-held" | "/problems/section-not-found" | "/problems/server-token-required" | "/problems/sold-out" | "/problems/storage-full" | "/problems/text-changing" | "/problems/text-too-costly" | "/problems/too-large" | "/problems/too-many" | "/problems/too-many-requests" | "/problems/transfer-code-invalid" | "/problems/unauthenticated" | "/problems/unavailable" | "/problems/undo-conflict" | "/problems/undo-expired" | "/problems/unknown-format" | "/problems/unknown-user" | "/problems/unsaved-full" | "/problems/unsupported-media-type" | "/problems/user-deleted" | "/problems/version-mismatch" | "/problems/wrong-host" | "/problems/wrong-invite";
       title: string;
@@ -308,36 +306,6 @@ export interface components {
       age_ms?: number;
       reviews?: components["schemas"]["Id"][];
       id?: components["schemas"]["Id"];
-    };
-    User: {
-      id: components["schemas"]["Id"];
-      name: string;
-    };
-    ExternalId: string;
-    Author: {
-      id: components["schemas"]["Id"];
-      name: string | null;
-    };
-    Document: {
-      id: components["schemas"]["Id"];
-      title: string;
-      external_id: components["schemas"]["ExternalId"] | null;
-      owner: components["schemas"]["User"];
-      created_at: string;
-      updated_at: string;
-      deleted_at?: string;
-      purge_at?: string;
-      characters: number;
-    };
-    SeatView: {
-      taken: boolean | null;
-      waiting?: number;
-      user: components["schemas"]["User"] | null;
-      since: string | null;
-    };
-    Seats: {
-      writer: components["schemas"]["SeatView"];
-      reviewer: components["schemas"]["SeatView"];
     };
     ShareLinkWithInvite: {
       id: components["schemas"]["Id"];
@@ -373,189 +341,30 @@ export interface components {
       user: components["schemas"]["User"];
       at: string;
     }[];
-    Join: {
-      invite: string;
+    AcceptedRequest: {
+      request: components["schemas"]["ReviewRequest"];
+      partner: components["schemas"]["User"];
+      share_link_id: components["schemas"]["Id"] | null;
+      share_link: "joined" | "reviewer-exists" | "document-gone" | null;
     };
-    ReviewCounts: {
-      open: number;
-      unread: number;
-      total: number;
-    };
-    Turn: {
-      role: components["schemas"]["Role"];
-      since: string;
-      by: components["schemas"]["Author"];
-    };
-    Entry: {
-      guests: boolean;
-      sign_in_url: string | null;
-      sign_out_url: string | null;
-      user: components["schemas"]["Me"] | null;
-      expires_at: string | null;
-    };
-    Me: {
-      id: components["schemas"]["Id"];
-      name: string;
-      guest_requests: boolean;
-    };
-    MeChange: {
-      name?: string;
-      guest_requests?: boolean;
-    };
-    NewGuest: {
-      name: string;
-    };
-    Welcome: {
-      user: components["schemas"]["User"];
-      token: string;
-      expires_at: string;
-    };
-    TransferCode: {
-      code: string;
-      url: string;
-      expires_at: string;
-    };
-    Code: {
-      code: string;
-    };
-    UserDeletionBegun: {
-      id: components["schemas"]["Id"];
-      state: "running";
-    };
-    UserDeletion: {
-      id: components["schemas"]["Id"];
-      state: "running" | "done";
-      done: components["schemas"]["UserDeletionCounts"];
-      left: components["schemas"]["UserDeletionCounts"];
-      not_reached: ("backups" | "logs" | "browsers" | "webhooks" | "database-file")[];
-    };
-    UserDeletionCounts: {
-      documents: number;
-      share_links: number;
-    };
-    Reminders: {
-      review_unanswered: boolean;
-      seat_free: boolean;
-      request_unanswered: boolean;
-      quiet: {
-        from: string;
-        to: string;
-      } | null;
-      time_zone: string | null;
-    };
-    NewSections: {
-      sections: components["schemas"]["NewSection"][];
-    };
-    NewSection: {
-      title: string;
-      at?: number | string | null;
-      limit?: number | null;
-      floor?: number | null;
-      unit?: components["schemas"]["CountUnit"] | null;
-      line_break?: number | null;
-      question?: boolean | null;
-    };
-    CountUnit: "spaces" | "no-spaces" | "utf8" | "euc-kr" | "neis" | "words";
-    Sections: {
-      sections: components["schemas"]["Section"][];
-    };
-    Section: {
-      title: string;
-      at: number | null;
-      limit?: number;
-      floor?: number;
-      unit?: components["schemas"]["CountUnit"];
-      line_break?: number;
-      question?: boolean;
-    };
-    NewDocument: {
-      title: string;
-      text: string;
-      external_id?: components["schemas"]["ExternalId"];
-      sections?: components["schemas"]["NewSection"][];
-    };
-    Title: {
-      title: string;
-    };
-    DocumentList: {
-      documents: components["schemas"]["Document"][];
-      next_cursor: string | null;
-      retention_seconds?: number;
-    };
-    ExportFormats: {
-      formats: ("docx" | "html" | "md" | "pdf" | "txt")[];
-    };
-    ExportBuilding: {
-      status: "building";
-      progress: number;
-    };
-    ImportedDocument: components["schemas"]["Document"] & {
-      import: components["schemas"]["ImportChanges"];
-    };
-    ImportChanges: {
-      tables: number;
-      footnotes: number;
-      comments_left: number;
-      changes_applied: number;
-      equations?: number;
-      hidden_passages?: number;
-      number_formats?: string[];
-      left_out?: {
-        [key: string]: number;
+    Act: {
+      id: number;
+      at: string;
+      by: {
+        kind: "admin";
+      } | {
+        kind: "user";
+        id: components["schemas"]["Id"];
+      } | {
+        kind: "server";
+        id: components["schemas"]["Id"];
       };
-    };
-    Version: {
-      id: components["schemas"]["Id"];
-      document_id: components["schemas"]["Id"];
-      number: number;
-      kind: "pause" | "seat" | "decision" | "named" | "restore";
-      label: string | null;
-      authors: components["schemas"]["Author"][];
-      restored_from: number | null;
-      characters: number;
-      created_at: string;
-    };
-    VersionWithText: {
-      id: components["schemas"]["Id"];
-      document_id: components["schemas"]["Id"];
-      number: number;
-      kind: "pause" | "seat" | "decision" | "named" | "restore";
-      label: string | null;
-      authors: components["schemas"]["Author"][];
-      restored_from: number | null;
-      characters: number;
-      created_at: string;
-      text: string;
-    };
-    VersionList: {
-      versions: components["schemas"]["Version"][];
-      next_cursor: string | null;
-    };
-    Label: {
-      label: string;
-    };
-    Difference: {
-      from: string;
-      to: string;
-      segments: {
-        op: "equal" | "insert" | "delete";
-        text: string;
-      }[];
-    };
-    ShareLinkList: {
-      share_links: components["schemas"]["ShareLink"][];
-      next_cursor: string | null;
-    };
-    InvitePreview: {
-      title: string;
-      writer: {
-        name: string;
-      };
-      free: boolean;
-      yours: boolean;
-    };
-    NewReviewer: {
-      user_id: string;
+      user: components["schemas"]["Id"] | null;
+      action: string;
+      target: string;
+      status: number | null;
+      request_id: string;
+      peer: string;
     };
     Address: {
       handle: string | null;
@@ -563,95 +372,6 @@ export interface components {
         token: string;
         url: string;
       };
-    };
-    NewHandle: {
-      handle: string | null;
-    };
-    FindPerson: {
-      to: string;
-    };
-    FoundPerson: {
-      user: components["schemas"]["User"];
-    };
-    PartnerList: {
-      partners: {
-        user: components["schemas"]["User"];
-        since: string;
-      }[];
-      next_cursor: string | null;
-    };
-    RequestState: "pending" | "accepted" | "declined" | "withdrawn" | "expired";
-    NewReviewRequest: {
-      to: string;
-      as: "writer" | "reviewer";
-      message?: string | null;
-      document_id?: string | null;
-    };
-    ReviewRequest: {
-      id: components["schemas"]["Id"];
-      from: components["schemas"]["User"];
-      to: components["schemas"]["User"];
-      as: "writer" | "reviewer";
-      message: string | null;
-      document_id: string | null;
-      title: string | null;
-      state: components["schemas"]["RequestState"];
-      created_at: string;
-      decided_at: string | null;
-      expires_at: string;
-    };
-    ReviewRequestList: {
-      requests: components["schemas"]["ReviewRequest"][];
-      next_cursor: string | null;
-    };
-    AcceptedRequest: {
-      request: components["schemas"]["ReviewRequest"];
-      partner: components["schemas"]["User"];
-      share_link_id: string | null;
-      share_link: "joined" | "reviewer-exists" | "document-gone" | null;
-    };
-    Offer: {
-      id: components["schemas"]["Id"];
-      owner: components["schemas"]["User"];
-      title: string;
-      message: string | null;
-      capacity: number;
-      remaining: number;
-      state: "open" | "sold-out" | "closed";
-      created_at: string;
-      closed_at: string | null;
-      url: string;
-    };
-    NewOffer: {
-      title: string;
-      capacity: number;
-      message?: string;
-    };
-    OfferList: {
-      offers: components["schemas"]["Offer"][];
-      next_cursor: string | null;
-    };
-    OfferClaim: {
-      id: components["schemas"]["Id"];
-      offer_id: components["schemas"]["Id"];
-      user: components["schemas"]["User"];
-      number: number;
-      state: "claimed" | "accepted";
-      message: string | null;
-      created_at: string;
-    };
-    NewOfferClaim: {
-      message?: string;
-    };
-    OfferClaimList: {
-      claims: components["schemas"]["OfferClaim"][];
-      next_cursor: string | null;
-    };
-    PassTurn: {
-      to: components["schemas"]["Role"];
-    };
-    Seen: {
-      change: number;
     };
     Anchor: {
       state: "exact" | "edited" | "moved" | "orphaned";
@@ -665,6 +385,346 @@ export interface components {
         end: string;
       };
     };
+    AuditPage: {
+      audit: components["schemas"]["Act"][];
+      next_cursor: string | null;
+    };
+    Author: {
+      id: components["schemas"]["Id"];
+      name: string | null;
+    };
+    Code: {
+      code: string;
+    };
+    CountUnit: "spaces" | "no-spaces" | "utf8" | "euc-kr" | "neis" | "words";
+    Decided: {
+      id: components["schemas"]["Id"];
+      by: components["schemas"]["Author"];
+      at: string;
+      undo_until: string;
+    };
+    DecisionMade: {
+      id: components["schemas"]["Id"] | null;
+      decision: "accept" | "reject";
+      done: components["schemas"]["Id"][];
+      skipped: {
+        id: components["schemas"]["Id"];
+        reason: "version" | "decided" | "not-found" | "no-suggestion" | "anchor-moved" | "moved" | "overlaps";
+      }[];
+      undo_until: string | null;
+    };
+    DecisionUndone: {
+      id: components["schemas"]["Id"];
+      undone: components["schemas"]["Id"][];
+    };
+    Difference: {
+      from: string;
+      to: string;
+      segments: {
+        op: "equal" | "insert" | "delete";
+        text: string;
+      }[];
+    };
+    Document: {
+      id: components["schemas"]["Id"];
+      title: string;
+      external_id: components["schemas"]["ExternalId"] | null;
+      owner: components["schemas"]["User"];
+      characters: number;
+      created_at: string;
+      updated_at: string;
+      deleted_at?: string;
+      purge_at?: string;
+    };
+    DocumentList: {
+      documents: components["schemas"]["Document"][];
+      next_cursor: string | null;
+      retention_seconds?: number;
+    };
+    Entry: {
+      guests: boolean;
+      sign_in_url: string | null;
+      sign_out_url: string | null;
+      user: components["schemas"]["Me"] | null;
+      expires_at: string | null;
+    };
+    ExportBuilding: {
+      status: "building";
+      progress: number;
+    };
+    ExportFormats: {
+      formats: ("docx" | "html" | "md" | "pdf" | "txt")[];
+    };
+    ExternalId: string;
+    FindPerson: {
+      to: string;
+    };
+    FoundPerson: {
+      user: components["schemas"]["User"];
+    };
+    HeldLock: {
+      class: string;
+      name: string;
+      lock_key: string;
+      node: components["schemas"]["Id"] | null;
+      since: string | null;
+      age_ms: number | null;
+      ttl_ms: number | null;
+      fence: number | null;
+      waiting: number;
+      user: components["schemas"]["User"] | null;
+      role?: components["schemas"]["Role"];
+      session_id?: components["schemas"]["Id"] | null;
+      share_link_id?: components["schemas"]["Id"];
+    };
+    HeldSeat: {
+      lock_key: string;
+      share_link_id: components["schemas"]["Id"];
+      title: string | null;
+      role: components["schemas"]["Role"];
+      session_id: components["schemas"]["Id"] | null;
+      user: components["schemas"]["User"] | null;
+      node: components["schemas"]["Id"] | null;
+      since: string | null;
+      fence: number | null;
+      ttl_ms: number | null;
+      last_seen: string;
+      state: "claiming" | "held" | "uncertain" | "away" | "ended";
+    };
+    Id: string;
+    ImportChanges: {
+      tables: number;
+      footnotes: number;
+      comments_left: number;
+      changes_applied: number;
+      equations?: number;
+      hidden_passages?: number;
+      left_out?: {
+        [key: string]: number;
+      };
+      number_formats?: string[];
+    };
+    ImportedDocument: {
+      id: components["schemas"]["Id"];
+      title: string;
+      external_id: components["schemas"]["ExternalId"] | null;
+      owner: components["schemas"]["User"];
+      characters: number;
+      created_at: string;
+      updated_at: string;
+      import: components["schemas"]["ImportChanges"];
+    };
+    InvitePreview: {
+      title: string;
+      writer: {
+        name: string;
+      };
+      free: boolean;
+      yours: boolean;
+    };
+    Jobs: {
+      jobs: {
+        job: string;
+        running: {
+          node: components["schemas"]["Id"];
+          since: string;
+          fence: number;
+        } | null;
+        last_runs: {
+          fence: number;
+          node: components["schemas"]["Id"];
+          started_at: string;
+          ended_at: string | null;
+          outcome: "done" | "running" | "stopped" | "lock-lost" | "failed";
+          counts: {
+            [key: string]: number;
+          };
+        }[];
+        next_at: string;
+        estimate_ms: number;
+      }[];
+    };
+    Join: {
+      invite: string;
+    };
+    Label: {
+      label: string;
+    };
+    LockList: {
+      classes: {
+        class: string;
+        held: number;
+        waiting: number;
+        oldest_age_ms: number | null;
+      }[];
+      locks: components["schemas"]["HeldLock"][];
+      alarms: {
+        class: string;
+        alarm: "failures" | "wait" | "hold";
+        since: string;
+        measured: number;
+        limit: number;
+        remedy: string;
+      }[];
+      node: components["schemas"]["Id"];
+      next_cursor: string | null;
+    };
+    Me: {
+      id: components["schemas"]["Id"];
+      name: string;
+      guest_requests: boolean;
+    };
+    MeChange: {
+      guest_requests?: boolean | null;
+      name?: string | null;
+    };
+    NewDecision: {
+      decision: "accept" | "reject";
+      reviews: {
+        id: components["schemas"]["Id"];
+        version: number;
+        moved?: string[];
+      }[];
+    };
+    NewDocument: {
+      title: string;
+      external_id?: components["schemas"]["ExternalId"] | null;
+      sections?: components["schemas"]["NewSection"][];
+      text: string;
+    };
+    NewGuest: {
+      name: string;
+    };
+    NewHandle: {
+      handle: string | null;
+    };
+    NewOffer: {
+      title: string;
+      capacity: number;
+      message?: string | null;
+    };
+    NewOfferClaim: {
+      message?: string | null;
+    };
+    NewPushSubscription: {
+      endpoint: string;
+      keys: {
+        p256dh: string;
+        auth: string;
+      };
+      expirationTime?: number | null;
+      lang?: "ko" | "en" | null;
+    };
+    NewPushSubscriptionId: {
+      id: components["schemas"]["Id"];
+      created_at: string;
+    };
+    NewReply: {
+      body: string;
+    };
+    NewReview: {
+      anchor: {
+        start: number;
+        end: number;
+        quote: string;
+      } | null;
+      body: string;
+      suggestion?: string | null;
+    };
+    NewReviewRequest: {
+      to: string;
+      as: components["schemas"]["Role"];
+      document_id?: components["schemas"]["Id"] | null;
+      message?: string | null;
+    };
+    NewReviewer: {
+      user_id: components["schemas"]["Id"];
+    };
+    NewSection: {
+      title: string;
+      at?: number | string | null;
+      floor?: number | null;
+      limit?: number | null;
+      line_break?: number | null;
+      question?: boolean | null;
+      unit?: components["schemas"]["CountUnit"] | null;
+    };
+    NewSections: {
+      sections: components["schemas"]["NewSection"][];
+    };
+    Offer: {
+      id: components["schemas"]["Id"];
+      owner: components["schemas"]["User"];
+      title: string;
+      message: string | null;
+      capacity: number;
+      remaining: number;
+      state: "open" | "sold-out" | "closed";
+      created_at: string;
+      closed_at: string | null;
+      url: string;
+    };
+    OfferClaim: {
+      id: components["schemas"]["Id"];
+      offer_id: components["schemas"]["Id"];
+      user: components["schemas"]["User"];
+      number: number;
+      state: "claimed" | "accepted";
+      message: string | null;
+      created_at: string;
+    };
+    OfferClaimList: {
+      claims: components["schemas"]["OfferClaim"][];
+      next_cursor: string | null;
+    };
+    OfferList: {
+      offers: components["schemas"]["Offer"][];
+      next_cursor: string | null;
+    };
+    Part: {
+      anchor: components["schemas"]["Anchor"];
+      text: string;
+    };
+    PartnerList: {
+      partners: {
+        user: components["schemas"]["User"];
+        since: string;
+      }[];
+      next_cursor: string | null;
+    };
+    PassTurn: {
+      to: components["schemas"]["Role"];
+    };
+    PushKey: {
+      key: string;
+    };
+    PushSubscriptions: {
+      subscriptions: {
+        id: components["schemas"]["Id"];
+        service: string;
+        lang: "ko" | "en" | null;
+        expires_at: string | null;
+        created_at: string;
+      }[];
+    };
+    Reminders: {
+      review_unanswered: boolean;
+      seat_free: boolean;
+      request_unanswered: boolean;
+      quiet: {
+        from: string;
+        to: string;
+      } | null;
+      time_zone: string | null;
+    };
+    Replied: {
+      id: components["schemas"]["Id"];
+      author: components["schemas"]["Author"];
+      body: string;
+      created_at: string;
+      edited_at: string | null;
+      review: components["schemas"]["Review"];
+    };
     Reply: {
       id: components["schemas"]["Id"];
       author: components["schemas"]["Author"];
@@ -672,18 +732,224 @@ export interface components {
       created_at: string;
       edited_at: string | null;
     };
-    Replied: components["schemas"]["Reply"] & {
-      review: components["schemas"]["Review"];
-    };
-    Decided: {
+    RequestState: "pending" | "accepted" | "declined" | "withdrawn" | "expired";
+    Review: {
       id: components["schemas"]["Id"];
-      by: components["schemas"]["Author"];
-      at: string;
-      undo_until: string;
+      share_link_id: components["schemas"]["Id"];
+      author: components["schemas"]["Author"];
+      kind: "comment" | "suggestion" | "summary";
+      origin: "form" | "typed";
+      anchor: components["schemas"]["Anchor"] | null;
+      body: string;
+      suggestion: string | null;
+      parts: components["schemas"]["Part"][];
+      status: "open" | "accepted" | "rejected" | "resolved";
+      outcome: ("withdrawn" | "fulfilled") | null;
+      decision: components["schemas"]["Decided"] | null;
+      version: number;
+      change: number;
+      changed_by: components["schemas"]["Id"] | null;
+      replies: components["schemas"]["Reply"][];
+      created_at: string;
+      updated_at: string;
     };
-    Part: {
-      anchor: components["schemas"]["Anchor"];
+    ReviewChanges: {
+      body?: string | null;
+      suggestion?: string | null;
+    };
+    ReviewCounts: {
+      open: number;
+      unread: number;
+      total: number;
+    };
+    ReviewList: {
+      reviews: components["schemas"]["Review"][];
+      next_cursor: string | null;
+    };
+    ReviewRequest: {
+      id: components["schemas"]["Id"];
+      from: components["schemas"]["User"];
+      to: components["schemas"]["User"];
+      as: components["schemas"]["Role"];
+      message: string | null;
+      document_id: components["schemas"]["Id"] | null;
+      title: string | null;
+      state: components["schemas"]["RequestState"];
+      created_at: string;
+      decided_at: string | null;
+      expires_at: string;
+    };
+    ReviewRequestList: {
+      requests: components["schemas"]["ReviewRequest"][];
+      next_cursor: string | null;
+    };
+    Role: "writer" | "reviewer";
+    SeatView: {
+      taken: boolean | null;
+      user: components["schemas"]["User"] | null;
+      since: string | null;
+      waiting?: number;
+    };
+    Seats: {
+      writer: components["schemas"]["SeatView"];
+      reviewer: components["schemas"]["SeatView"];
+    };
+    Section: {
+      title: string;
+      at: number | null;
+      floor?: number;
+      limit?: number;
+      line_break?: number;
+      question?: boolean;
+      unit?: components["schemas"]["CountUnit"];
+    };
+    Sections: {
+      sections: components["schemas"]["Section"][];
+    };
+    Seen: {
+      change: number;
+    };
+    Series: {
+      minutes: string[];
+      seats: (number | null)[];
+      edits: (number | null)[];
+      renewal_p99_ms: (number | null)[];
+      missing: components["schemas"]["Id"][];
+    };
+    SessionDetails: {
+      lock_key: string;
+      share_link_id: components["schemas"]["Id"];
+      title: string | null;
+      role: components["schemas"]["Role"];
+      session_id: components["schemas"]["Id"] | null;
+      user: components["schemas"]["User"] | null;
+      node: components["schemas"]["Id"] | null;
+      since: string | null;
+      fence: number | null;
+      ttl_ms: number | null;
+      last_seen: string;
+      state: "claiming" | "held" | "uncertain" | "away" | "ended";
+      why: string;
+      told_by: "this-server" | "its-server" | "redis";
+      as_of: string;
+      last_heard: string | null;
+      last_active: string | null;
+      last_edit: string | null;
+      last_renewal: string | null;
+      trusted_until: string | null;
+      kept_until: string | null;
+      grace_until: string | null;
+      idle_release_at: string | null;
+      waiting: number;
+      line: {
+        position: number;
+        user: components["schemas"]["User"];
+        since: string;
+        node: components["schemas"]["Id"];
+      }[];
+    };
+    SessionList: {
+      sessions: components["schemas"]["HeldSeat"][];
+      nodes: {
+        id: components["schemas"]["Id"];
+        name: string | null;
+        sessions: number;
+        self: boolean;
+      }[];
+      next_cursor: string | null;
+    };
+    SuggestionOutcomes: {
+      items: {
+        id: string | null;
+        state: "kept" | "withdrawn" | "refused";
+        reason?: "quote-changed" | "version" | "decided" | "overlaps" | "full" | "too-long" | "not-yours" | "position" | "malformed";
+        version?: number;
+      }[];
+    };
+    Title: {
+      title: string;
+    };
+    TransferCode: {
+      code: string;
+      url: string;
+      expires_at: string;
+    };
+    Turn: {
+      role: components["schemas"]["Role"];
+      since: string;
+      by: components["schemas"]["Author"];
+    };
+    User: {
+      id: components["schemas"]["Id"];
+      name: string;
+    };
+    UserDeletion: {
+      id: components["schemas"]["Id"];
+      state: "running" | "done";
+      done: components["schemas"]["UserDeletionCounts"];
+      left: components["schemas"]["UserDeletionCounts"];
+      not_reached: ("backups" | "logs" | "browsers" | "webhooks" | "database-file")[];
+    };
+    UserDeletionBegun: {
+      id: components["schemas"]["Id"];
+      state: "running";
+    };
+    UserDeletionCounts: {
+      documents: number;
+      share_links: number;
+    };
+    Version: {
+      id: components["schemas"]["Id"];
+      document_id: components["schemas"]["Id"];
+      number: number;
+      kind: "pause" | "seat" | "decision" | "named" | "restore";
+      label: string | null;
+      authors: components["schemas"]["Author"][];
+      restored_from: number | null;
+      characters: number;
+      created_at: string;
+    };
+    VersionList: {
+      versions: components["schemas"]["Version"][];
+      next_cursor: string | null;
+    };
+    VersionWithText: {
+      id: components["schemas"]["Id"];
+      document_id: components["schemas"]["Id"];
+      number: number;
+      kind: "pause" | "seat" | "decision" | "named" | "restore";
+      label: string | null;
+      authors: components["schemas"]["Author"][];
+      restored_from: number | null;
+      characters: number;
+      created_at: string;
       text: string;
+    };
+    Webhook: {
+      id: components["schemas"]["Id"];
+      type: string;
+      url: string;
+      document_id: components["schemas"]["Id"] | null;
+      share_link_id: components["schemas"]["Id"] | null;
+      created_at: string;
+      attempts: number;
+      next_at: string | null;
+      last_error: string | null;
+      state: components["schemas"]["WebhookState"];
+    };
+    WebhookList: {
+      webhooks: components["schemas"]["Webhook"][];
+      next_cursor: string | null;
+    };
+    WebhookState: "pending" | "dead";
+    Welcome: {
+      user: components["schemas"]["User"];
+      token: string;
+      expires_at: string;
+    };
+    ShareLinkList: {
+      share_links: components["schemas"]["ShareLink"][];
+      next_cursor: string | null;
     };
     TextPosition: number | string;
     NewPart: {
@@ -708,76 +974,6 @@ export interface components {
         id: components["schemas"]["Id"];
         version: number;
       }[];
-    };
-    SuggestionOutcomes: {
-      items: {
-        id: string | null;
-        state: "kept" | "withdrawn" | "refused";
-        version?: number;
-        reason?: "quote-changed" | "version" | "decided" | "overlaps" | "full" | "too-long" | "not-yours" | "position" | "malformed";
-      }[];
-    };
-    Review: {
-      id: components["schemas"]["Id"];
-      share_link_id: components["schemas"]["Id"];
-      author: components["schemas"]["Author"];
-      kind: "comment" | "suggestion" | "summary";
-      origin: "form" | "typed";
-      anchor: components["schemas"]["Anchor"] | null;
-      body: string;
-      suggestion: string | null;
-      parts: components["schemas"]["Part"][];
-      status: "open" | "accepted" | "rejected" | "resolved";
-      outcome: "withdrawn" | "fulfilled" | null;
-      decision: components["schemas"]["Decided"] | null;
-      version: number;
-      change: number;
-      changed_by: components["schemas"]["Id"] | null;
-      replies: components["schemas"]["Reply"][];
-      created_at: string;
-      updated_at: string;
-    };
-    ReviewList: {
-      reviews: components["schemas"]["Review"][];
-      next_cursor: string | null;
-    };
-    NewDecision: {
-      decision: "accept" | "reject";
-      reviews: {
-        id: components["schemas"]["Id"];
-        version: number;
-        moved?: string[];
-      }[];
-    };
-    DecisionMade: {
-      id: components["schemas"]["Id"] | null;
-      decision: "accept" | "reject";
-      done: components["schemas"]["Id"][];
-      skipped: {
-        id: components["schemas"]["Id"];
-        reason: "version" | "decided" | "not-found" | "no-suggestion" | "anchor-moved" | "moved" | "overlaps";
-      }[];
-      undo_until: string | null;
-    };
-    DecisionUndone: {
-      id: components["schemas"]["Id"];
-      undone: components["schemas"]["Id"][];
-    };
-    NewReview: {
-      anchor: {
-        start: number;
-        end: number;
-        quote: string;
-      } | null;
-      body: string;
-      suggestion?: string | null;
-    };
-    ReviewChanges: {
-      body?: string;
-      suggestion?: string | null;
-    };
-    NewReply: {
-      body: string;
     };
     ServerEvent: {
       event: "seat.granted";
@@ -893,156 +1089,6 @@ export interface components {
       status: number;
     };
     CloseCode: 1000 | 1012 | 4400 | 4401 | 4403 | 4404 | 4408 | 4409 | 4410 | 4411 | 4413 | 4503 | 4529;
-    PushKey: {
-      key: string;
-    };
-    NewPushSubscription: {
-      endpoint: string;
-      expirationTime?: number | null;
-      keys: {
-        p256dh: string;
-        auth: string;
-      };
-      lang?: "ko" | "en" | null;
-    };
-    NewPushSubscriptionId: {
-      id: components["schemas"]["Id"];
-      created_at: string;
-    };
-    PushSubscriptions: {
-      subscriptions: {
-        id: components["schemas"]["Id"];
-        service: string;
-        lang: "ko" | "en" | null;
-        expires_at: string | null;
-        created_at: string;
-      }[];
-    };
-    AuditPage: {
-      audit: components["schemas"]["Act"][];
-      next_cursor: string | null;
-    };
-    Act: {
-      id: number;
-      at: string;
-      by: {
-        kind: "admin" | "user" | "server";
-        id?: components["schemas"]["Id"];
-      };
-      user: components["schemas"]["Id"] | null;
-      action: string;
-      target: string;
-      status: number | null;
-      request_id: string;
-      peer: string;
-    };
-    HeldSeat: {
-      lock_key: string;
-      share_link_id: components["schemas"]["Id"];
-      title: string | null;
-      role: components["schemas"]["Role"];
-      session_id: components["schemas"]["Id"] | null;
-      user: components["schemas"]["User"] | null;
-      node: string | null;
-      since: string | null;
-      fence: number | null;
-      ttl_ms: number | null;
-      last_seen: string;
-      state: "claiming" | "held" | "uncertain" | "away" | "ended";
-    };
-    SessionDetails: {
-      why: string;
-      told_by: "this-server" | "its-server" | "redis";
-      as_of: string;
-      last_heard: string | null;
-      last_active: string | null;
-      last_edit: string | null;
-      last_renewal: string | null;
-      trusted_until: string | null;
-      kept_until: string | null;
-      grace_until: string | null;
-      idle_release_at: string | null;
-      waiting: number;
-      line: {
-        position: number;
-        user: components["schemas"]["User"];
-        since: string;
-        node: string;
-      }[];
-    } & components["schemas"]["HeldSeat"];
-    HeldLock: {
-      class: string;
-      name: string;
-      lock_key: string;
-      node: string | null;
-      since: string | null;
-      age_ms: number | null;
-      ttl_ms: number | null;
-      fence: number | null;
-      waiting: number;
-      user: components["schemas"]["User"] | null;
-      share_link_id?: components["schemas"]["Id"];
-      role?: components["schemas"]["Role"];
-      session_id?: components["schemas"]["Id"] | null;
-    };
-    Series: {
-      minutes: string[];
-      seats: (number | null)[];
-      edits: (number | null)[];
-      renewal_p99_ms: (number | null)[];
-      missing: components["schemas"]["Id"][];
-    };
-    LockList: {
-      classes: {
-        class: string;
-        held: number;
-        waiting: number;
-        oldest_age_ms: number | null;
-      }[];
-      locks: components["schemas"]["HeldLock"][];
-      alarms: {
-        class: string;
-        alarm: "failures" | "wait" | "hold";
-        since: string;
-        measured: number;
-        limit: number;
-        remedy: string;
-      }[];
-      node: string;
-      next_cursor: string | null;
-    };
-    SessionList: {
-      sessions: components["schemas"]["HeldSeat"][];
-      nodes: {
-        id: string;
-        name: string | null;
-        sessions: number;
-        self: boolean;
-      }[];
-      next_cursor: string | null;
-    };
-    Jobs: {
-      jobs: {
-        job: string;
-        running: {
-          node: components["schemas"]["Id"];
-          since: string;
-          fence: number;
-        } | null;
-        last_runs: {
-          started_at: string;
-          ended_at: string | null;
-          node: components["schemas"]["Id"];
-          fence: number;
-          outcome: "running" | "done" | "stopped" | "lock-lost" | "failed";
-          counts: {
-            [key: string]: number;
-          };
-        }[];
-        next_at: string;
-        estimate_ms: number;
-      }[];
-    };
     WebhookBody: {
       id: components["schemas"]["Id"];
       type: string;
@@ -1051,23 +1097,6 @@ export interface components {
       share_link_id: string | null;
       external_id: string | null;
       data: Record<string, never>;
-    };
-    WebhookState: "pending" | "dead";
-    Webhook: {
-      id: components["schemas"]["Id"];
-      type: string;
-      url: string;
-      document_id: string | null;
-      share_link_id: string | null;
-      created_at: string;
-      attempts: number;
-      next_at: string | null;
-      last_error: string | null;
-      state: components["schemas"]["WebhookState"];
-    };
-    WebhookList: {
-      webhooks: components["schemas"]["Webhook"][];
-      next_cursor: string | null;
     };
   };
   responses: never;
