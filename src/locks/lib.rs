@@ -68,7 +68,6 @@
 //! - *deadline*, `trusted_until`: `sent_at + ttl − margin`; the holder accepts no write after it.
 //! - *release*: compare-and-delete of the key, with hand-over in one script.
 //! - *pending release*: a release without a reply; a task retries it.
-//! - *coalesce*: put concurrent calls into one script call.
 //! - *minimum hold*: time after a grant in which a release does not free the lock for another
 //!   claimant.
 //! - *wait queue*, *waiter*: the claimants of one lock in order of arrival; position 1 is next.

@@ -100,6 +100,7 @@ async fn run(attack: &Attack, length: Duration, attackers: &Handle) -> Seen {
     let server = Arc::new(Server::in_folder(Arc::new(folder), attack.settings).await);
     let pair = honest::Pair::seated(&server).await;
     let attacker = Arc::new(attacker::Attacker::new(&server));
+    #[expect(clippy::disallowed_methods, reason = "one, on the threads of the attackers")]
     let attack = attackers.spawn(timeout(length, (attack.run)(attacker)));
     let (seen, _ended) = tokio::join!(pair.work(length), attack);
     seen

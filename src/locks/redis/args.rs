@@ -1,5 +1,4 @@
-//! One claim or release in the form in which it is sent. `coalesced.lua` executes several of them in
-//! one call.
+//! One claim or release in the form in which it is sent.
 
 use std::fmt::{Display, Write as _};
 
@@ -12,8 +11,7 @@ pub(crate) struct LockCall {
     pub(crate) args: Packed,
 }
 
-/// A sequence of texts in `MessagePack`, the format that Redis's Lua decodes itself. `coalesced.lua`
-/// unpacks it.
+/// A sequence of texts in `MessagePack`, the format that Redis's Lua decodes itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed(Vec<u8>);
 

@@ -4,20 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
-use tokio::time::{Instant, sleep};
+use tokio::sync::SemaphorePermit;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::name::LockName;
 use crate::redis::args::LockCall;
 use crate::redis::cluster::{Cluster, Redirect};
 use crate::redis::connection::CALL_TIMEOUT;
 use crate::redis::error::explain;
-use crate::redis::node::Node;
-use crate::redis::reply::{self, only};
+use crate::redis::node::{IN_FLIGHT_MAX, Node};
+use crate::redis::reply;
 use crate::redis::scripts::{Script, Scripts};
 use crate::redis::server_identity::ServerIdentity;
 use crate::redis::target::{Redirection, call_at};
 use crate::redis_client::{Address, jittered};
-use crate::types::{CallError, LocksError, QueuedClaim, Released, unexpected};
+use crate::types::{CallError, LocksError, QueuedClaim, Released};
 use galley_domain::fence::Fence;
 
 /// Pause before the retry of a call after `TRYAGAIN` or `CLUSTERDOWN`.
@@ -41,14 +42,14 @@ impl Calls {
     /// Sends a claim or release. Retries it if Redis did not have the script or redirected the
     /// call: both mean that no node executed it.
     pub(crate) async fn call(&self, item: LockCall) -> Result<(Instant, Value), CallError> {
-        if let Topology::Single(node) = &self.route {
-            let (sent_at, reply) = node.queue.send(item).await?;
-            return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
-        }
-        let one =
-            |whom: &ServerIdentity| self.scripts.coalesced([&item].into_iter(), whom.graces());
-        let (sent_at, reply) = self.call_script(&item.name, &self.scripts.coalesced, one).await?;
-        Ok((sent_at, only(reply).ok_or(CallError::Unknown(unexpected()))?))
+        let script = &self.scripts.one_lock;
+        let deadline = Instant::now() + CALL_TIMEOUT;
+        let _in_flight = match &self.route {
+            Topology::Single(node) => Some(turn_at(node, deadline).await?),
+            Topology::Cluster(_) => None,
+        };
+        let call = |whom: &ServerIdentity| self.scripts.one_lock(&item, whom.graces());
+        self.call_script(&item.name, script, call, deadline).await
     }
 
     /// Calls any script for one lock. `call` builds the command anew for each node, once a
@@ -58,8 +59,8 @@ impl Calls {
         name: &LockName,
         script: &Script,
         call: impl Fn(&ServerIdentity) -> Cmd,
+        deadline: Instant,
     ) -> Result<(Instant, Value), CallError> {
-        let deadline = Instant::now() + CALL_TIMEOUT;
         match &self.route {
             Topology::Single(node) => {
                 let (sent_at, reply) =
@@ -120,7 +121,9 @@ impl Calls {
         most: usize,
     ) -> Result<Vec<QueuedClaim>, CallError> {
         let call = |_: &ServerIdentity| self.scripts.waiters(name, most);
-        let (_sent_at, reply) = self.call_script(name, &self.scripts.waiters, call).await?;
+        let deadline = Instant::now() + CALL_TIMEOUT;
+        let (_sent_at, reply) =
+            self.call_script(name, &self.scripts.waiters, call, deadline).await?;
         reply::waiters(&reply).map_err(CallError::Unknown)
     }
 }
@@ -172,6 +175,21 @@ async fn call_in(
         sleep(pause).await;
         hops = 0;
     }
+}
+
+/// A permit to send a claim or release to a node that answers. A stalled Redis executes all that it
+/// received once it resumes, and each claim whose caller is gone then costs a release: so of the calls
+/// that follow a silence two are sent, and the others `PING` first.
+async fn turn_at(node: &Node, deadline: Instant) -> Result<SemaphorePermit<'_>, CallError> {
+    let silent = || LocksError::Unavailable("Redis does not answer".to_owned());
+    let permit = timeout_at(deadline, node.in_flight.acquire()).await;
+    let permit = permit.ok().and_then(Result::ok).ok_or_else(|| CallError::Unsent(silent()))?;
+    if node.in_flight.available_permits() + 2 < IN_FLIGHT_MAX && node.calls.is_silent() {
+        let ping = node.calls.query_one(|| redis::cmd("PING"), deadline).await;
+        let (_sent_at, answer) = ping.map_err(|fault| CallError::Unsent(fault.into()))?;
+        answer.map_err(|error| CallError::Unsent(explain(&error)))?;
+    }
+    Ok(permit)
 }
 
 pub(crate) fn refused(node: &Node, error: &RedisError) -> CallError {

@@ -8,7 +8,6 @@ pub(super) mod args;
 pub(super) mod batch_ops;
 pub(super) mod call;
 pub(super) mod cluster;
-pub(super) mod coalesce;
 pub(super) mod connection;
 pub(super) mod error;
 pub(super) mod health;

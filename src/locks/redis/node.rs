@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use crate::redis::coalesce::CallQueue;
 use crate::redis::connection::Link;
 use crate::redis::node_clock::Clock;
 use crate::redis::scripts::{Scripts, pipeline};
 use crate::redis::server_identity::{NodeOrigin, ServerIdentity};
 use crate::redis::target::CallTarget;
 use crate::redis_client::{Address, Addresses};
+
+/// Claims and releases in flight to a node; more wait.
+pub(crate) const IN_FLIGHT_MAX: usize = 128;
 
 /// A Redis node and its two connections: one for claims, releases and queries, one for renewals
 /// alone. No operation of a user delays a renewal. Both close when the node is dropped.
@@ -22,9 +24,8 @@ pub(crate) struct Node {
     /// The address of a Cluster node; a placeholder for a single Redis.
     pub(crate) address: Address,
     pub(crate) calls: Link,
-    /// The queue that coalesces claims and releases to a single Redis. On a Cluster the calls have
-    /// many slots and are sent alone.
-    pub(crate) queue: CallQueue,
+    /// Bounds the claims and releases in flight: a hung Redis executes no more when it resumes.
+    pub(crate) in_flight: Semaphore,
     pub(crate) renewals: Link,
     pub(crate) identity: Arc<ServerIdentity>,
     pub(crate) clock: Clock,
@@ -67,12 +68,8 @@ impl Node {
         let tasks = &context.tasks;
         tasks.spawn(calls_supervisor.run(end.clone()).instrument(span("calls")));
         tasks.spawn(renewals_supervisor.run(end.clone()).instrument(span("renewals")));
-        let at = CallTarget { link: calls.clone(), identity: Arc::clone(&identity) };
-        let (queue, coalescer) = CallQueue::new(at, Arc::clone(&context.scripts));
-        let coalesces = end.clone().run_until_cancelled_owned(coalescer.run());
-        tasks.spawn(coalesces.instrument(span("coalesce")));
-        let clock = Clock::default();
-        Arc::new(Self { address, calls, queue, renewals, identity, clock, end })
+        let (in_flight, clock) = (Semaphore::new(IN_FLIGHT_MAX), Clock::default());
+        Arc::new(Self { address, calls, in_flight, renewals, identity, clock, end })
     }
 
     pub(crate) fn end(&self) -> CallTarget {

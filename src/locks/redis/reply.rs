@@ -68,7 +68,7 @@ pub(crate) fn handover(message: &[u8]) -> Option<(&str, Handover)> {
     Some((words.next()?, Handover { fence, since }))
 }
 
-/// Parses the reply of `coalesced.lua` to a renewal: whether the lock was still held.
+/// Parses the reply of `one_lock.lua` to a renewal: whether the lock was still held.
 pub(crate) fn was_held(reply: &Value) -> Result<bool, LocksError> {
     released(reply).map(|released| released == Released::Freed)
 }
@@ -81,11 +81,6 @@ pub(crate) fn waiters(reply: &Value) -> Result<Vec<QueuedClaim>, LocksError> {
         Some(QueuedClaim { owner: owner(id, name, node)?, since: time(arrival)? })
     };
     rows.iter().map(|row| read(row).ok_or_else(unexpected)).collect()
-}
-
-pub(crate) fn only(reply: Value) -> Option<Value> {
-    let Value::Array(mut answers) = reply else { return None };
-    if answers.len() == 1 { answers.pop() } else { None }
 }
 
 fn read_queue_status(reply: &Value, sent_at: Instant) -> Option<QueueStatus> {

@@ -19,12 +19,12 @@ pub(crate) const LOCKS_PER_CALL: usize = 250;
 /// The first fence that no script mints: Lua counts in doubles, which are exact up to 2^53.
 pub(crate) const FENCE_END: i64 = 1 << 53;
 
-/// The functions of a claim and of a release, then `coalesced.lua`, which calls them.
+/// The functions of a claim and of a release, then `one_lock.lua`, which calls them.
 const SEVERAL: &str = concat!(
     include_str!("lua/wait_queue.lua"),
     include_str!("lua/claim.lua"),
     include_str!("lua/release.lua"),
-    include_str!("lua/coalesced.lua"),
+    include_str!("lua/one_lock.lua"),
 );
 
 /// A script and its SHA-1 for `EVALSHA`.
@@ -38,7 +38,7 @@ pub(crate) struct Script {
 pub(crate) struct Scripts {
     /// The key format of this Redis: plain, or with a hash tag on a Cluster.
     pub(crate) key_format: KeyFormat,
-    pub(crate) coalesced: Script,
+    pub(crate) one_lock: Script,
     pub(crate) renew: Script,
     pub(crate) reassert: Script,
     pub(crate) holders: Script,
@@ -80,7 +80,7 @@ impl Scripts {
     pub(crate) fn new(key_format: KeyFormat) -> Self {
         Self {
             key_format,
-            coalesced: Script::new(&coalesced_source()),
+            one_lock: Script::new(&one_lock_source()),
             renew: Script::new(include_str!("lua/renew.lua")),
             reassert: Script::new(include_str!("lua/reassert.lua")),
             holders: Script::new(include_str!("lua/holders.lua")),
@@ -92,27 +92,14 @@ impl Scripts {
     /// The greeting of a connection: loads the script that its calls do not load.
     pub(crate) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
-        self.coalesced.load(&mut pipeline);
+        self.one_lock.load(&mut pipeline);
         pipeline
     }
 
-    /// Claims, releases and single renewals in one call, one lock each. On a Cluster all keys have
-    /// one slot. `graces` are those of the node's identity.
-    pub(crate) fn coalesced<'a>(
-        &self,
-        items: impl Iterator<Item = &'a LockCall> + Clone,
-        graces: Option<[Duration; 2]>,
-    ) -> Cmd {
-        let keys: Vec<_> = items.clone().map(|item| item.name.keys(self.key_format)).collect();
-        let mut call = self.coalesced.call(5 * keys.len());
-        for kind in 0..5 {
-            keys.iter().filter_map(|keys| keys.get(kind)).for_each(|key| {
-                call.arg(key);
-            });
-        }
-        items.for_each(|item| {
-            call.arg(item.args.as_bytes());
-        });
+    /// A claim, release or single renewal. `graces` are those of the node's identity.
+    pub(crate) fn one_lock(&self, item: &LockCall, graces: Option<[Duration; 2]>) -> Cmd {
+        let mut call = self.one_lock.call(5);
+        call.arg(&item.name.keys(self.key_format)).arg(item.args.as_bytes());
         if let Some(graces) = graces {
             call.arg(&graces.map(millis_or_none));
         }
@@ -210,8 +197,8 @@ impl Scripts {
     }
 }
 
-/// The source of the coalesced script, with the constants that `wait_queue.lua` reads.
-fn coalesced_source() -> String {
+/// The source of the script of one lock, with the constants that `wait_queue.lua` reads.
+fn one_lock_source() -> String {
     let (grant_ttl, deadline) = (millis(GRANT_TTL), millis(QUEUE_ENTRY_TTL));
     let back = millis(REASSERT_GRACE);
     format!(

@@ -1,22 +1,20 @@
 //! Sends the same random operations to memory and to Redis, and compares the replies. So the
-//! model's results about the table (`src/locks/model`) hold for the scripts too: for single calls,
-//! and for calls that the client coalesces with calls for other locks.
+//! model's results about the table (`src/locks/model`) hold for the scripts too.
 
 use std::env;
 use std::ops::Range;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use galley::domain::fence::Fence;
 use galley::locks::{
-    Claim, Claimed, HeldLock, LockName, Locks, ReclaimToken, Released, Takeover, Verdict,
-    WaitOutcome, Waiter,
+    Claim, Claimed, HeldLock, LockName, ReclaimToken, Released, Takeover, Verdict, WaitOutcome,
+    Waiter,
 };
 use tokio::time::{Instant, timeout};
 
 use crate::support::backends::TestBackend;
-use crate::support::fixtures::{LONG, claim, fit, granted_in_turn, held, owner};
-use crate::support::redis_server::{Server, TEST_TIMEOUT};
+use crate::support::fixtures::{LONG, claim, granted_in_turn, held, owner};
+use crate::support::redis_server::TEST_TIMEOUT;
 
 const QUESTIONS: usize = 400;
 /// No side renews its waiters here, so six seconds later a waiter counts as dead, on each side at
@@ -199,12 +197,7 @@ fn number_of(alike: &LockName) -> usize {
 }
 
 /// The next operation, on an earlier claim or a new one.
-fn question(
-    dice: &mut Dice,
-    claims: &mut Vec<Claim>,
-    sides: &[Side; 2],
-    is_alone: bool,
-) -> Operation {
+fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2]) -> Operation {
     let waiting: Vec<_> = (0..claims.len()).filter(|at| sides[0].waiting[*at].is_some()).collect();
     // A waiter that leaves the queue releases in the background, after other releases of the lock.
     // The backend stores only the last released value. So for the lock with a queue, and for it
@@ -212,7 +205,7 @@ fn question(
     let is_spent = |at: usize| sides[0].released[at] && number_of(&claims[at].name) == 1;
     let given: Vec<_> =
         (0..claims.len()).filter(|at| sides[0].held[*at].is_some() && !is_spent(*at)).collect();
-    if is_alone && dice.below(60) == 0 {
+    if dice.below(60) == 0 {
         return Operation::Empty;
     }
     match dice.below(10) {
@@ -257,8 +250,7 @@ fn question(
     }
 }
 
-/// Runs one history, alone or coalesced with calls for other locks.
-async fn compare(seed: u64, both_backends: [TestBackend; 2], is_alone: bool) {
+async fn compare(seed: u64, both_backends: [TestBackend; 2]) {
     let mut sides = both_backends.map(|backend| Side::new(backend, seed));
     let (mut dice, mut claims, mut history) = (Dice(seed), Vec::new(), Vec::new());
     let began = Instant::now();
@@ -266,7 +258,7 @@ async fn compare(seed: u64, both_backends: [TestBackend; 2], is_alone: bool) {
         if ALIVE < began.elapsed() {
             break;
         }
-        let operation = question(&mut dice, &mut claims, &sides, is_alone);
+        let operation = question(&mut dice, &mut claims, &sides);
         for side in &mut sides {
             side.held.resize(claims.len(), None);
             side.waiting.resize_with(claims.len(), || None);
@@ -302,38 +294,7 @@ fn seeds(first: u64, count: u64) -> Range<u64> {
 #[tokio::test]
 async fn memory_and_redis_agree_in_random_histories() {
     for seed in seeds(1, 10) {
-        let history = compare(seed, both_backends().await, true);
+        let history = compare(seed, both_backends().await);
         timeout(Duration::from_secs(60), history).await.expect("in time");
-    }
-}
-
-/// Goal: a coalesced call gives each claim, wait or release the reply of a single call, for any
-/// queues of the other locks.
-#[tokio::test]
-async fn memory_and_redis_agree_on_coalesced_calls() {
-    let both_backends = both_backends().await;
-    let histories = seeds(101, 12).map(|seed| compare(seed, both_backends.clone(), false));
-    timeout(Duration::from_secs(60), join_all(histories)).await.expect("in time");
-}
-
-#[tokio::test]
-async fn of_coalesced_claims_only_the_failing_one_is_rejected() {
-    const CLAIMS: usize = 20;
-    let server = Server::start().await;
-    let locks = Locks::connect(&server.url()).await.expect("a good address");
-    fit(&locks).await;
-    // The first of a call, and others.
-    for wrong in [0, 2, 7, 12, 19] {
-        let name = |at| LockName::named(&format!("alike:{wrong}:{at}"));
-        let claims: Vec<_> = (0..CLAIMS).map(|at| claim(&name(at), &owner("kim", ""))).collect();
-        let _: u64 = server.run(&format!("LPUSH lock:grant:alike:{wrong}:{wrong} by-hand")).await;
-        server.forget_calls().await;
-        let answers = join_all(claims.iter().map(|claim| locks.claim(claim))).await;
-        for (at, answer) in answers.iter().enumerate() {
-            let is_granted = matches!(answer, Ok(Claimed::Granted(_)));
-            assert_eq!(is_granted, at != wrong, "{wrong}, {at}: {answer:?}");
-        }
-        let calls = server.calls("evalsha").await;
-        assert!(calls < CLAIMS as u64, "they were coalesced: {calls}");
     }
 }

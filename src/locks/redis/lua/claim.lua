@@ -57,7 +57,6 @@ local function claim(value, ttl, floor, owner, from, whose, server, came, rememb
   -- Adds or extends the waiter's entry. A claim that was removed returns to its earlier position. An
   -- arrival is never before the last one, even if the clock stepped back.
   local function join()
-    has_no_waiter = false
     local arrival = call('ZSCORE', line, value)
     if not arrival then
       if tonumber(queue_length_max) <= call('ZCARD', line) then return -1, '0' end

@@ -1,5 +1,5 @@
 -- The wait queue, and the grant of a lock. scripts.rs puts five constants before this text, and
--- claim.lua, release.lua and coalesced.lua after it:
+-- claim.lua, release.lua and one_lock.lua after it:
 --   grant_ttl      how long Redis stores a grant, in ms
 --   queue_entry_ttl  how long a waiter's entry lives without a poll, in ms
 --   queue_length_max       how many claims may wait
@@ -15,11 +15,9 @@
 -- or with an older state: there the holder may reassert first.
 local call = redis.call
 
--- The keys of one item: the lock, its grant, the queue (waiters by arrival), when each entry expires,
+-- The keys: the lock, its grant, the queue (waiters by arrival), when each entry expires,
 -- and server, floor and owner of each waiter.
 local lock, grant, line, due, waiting
--- Set if no lock of this call has a waiter.
-local has_no_waiter = false
 
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -42,7 +40,7 @@ end
 
 -- Removes dead waiters and returns the first living one, or false.
 local function first()
-  local head = not has_no_waiter and call('ZRANGE', line, 0, 0)[1]
+  local head = call('ZRANGE', line, 0, 0)[1]
   if not head then return false end
   local dead = call('ZRANGEBYSCORE', due, '-inf', now_ms)
   if #dead == 0 then return head end
