@@ -13,10 +13,6 @@ const HEADS = [
   "admin.jobs.counts",
   "admin.node",
 ] as const
-/** The values that this page can name. A newer server may have others. */
-const JOBS = ["reminders", "user-deletions"]
-const OUTCOMES = ["running", "done", "stopped", "lock-lost", "failed"]
-const COUNTS = ["candidates", "sent", "unsent", "postponed", "present", "spent", "users", "documents", "links", "webhooks"]
 
 /** A length of time to some digits. */
 export function seconds(ms: number) {
@@ -25,18 +21,17 @@ export function seconds(ms: number) {
   return t("admin.seconds", { count: value.format(Math.max(0, ms) / 1_000) })
 }
 
-const jobName = (job: string) => (JOBS.includes(job) ? t(`admin.job.${job as "reminders"}`) : job)
+/** The word for a value of a server, or the value: a newer server may have others. */
+const wordOf = (name: string, value: string) => i18n.sentences[name] ?? value
 
-/** The effect of a run: each number with its name. */
+/** The effect of a run: each number with its name, in the order of the dictionary. */
 export function countsSentence(counts: Record<string, number>) {
-  const order = (name: string) => (COUNTS.includes(name) ? COUNTS.indexOf(name) : COUNTS.length)
+  const names = Object.keys(i18n.sentences)
+  const order = (name: string) => names.indexOf(`admin.jobs.count.${name}`) >>> 0
   const parts = Object.entries(counts)
     .filter(([, count]) => count !== 0)
     .sort(([a], [b]) => order(a) - order(b))
-    .map(([name, count]) => {
-      const words = COUNTS.includes(name) ? t(`admin.jobs.count.${name as "sent"}`) : name
-      return `${words} ${number(count)}`
-    })
+    .map(([name, count]) => `${wordOf(`admin.jobs.count.${name}`, name)} ${number(count)}`)
   return parts.length === 0 ? t("admin.jobs.counts.none") : parts.join(", ")
 }
 
@@ -85,7 +80,7 @@ export class JobsSection extends Section<{ jobs: Job[] }> {
   }
 
   #job(job: Job) {
-    const name = jobName(job.job)
+    const name = wordOf(`admin.job.${job.job}`, job.job)
     const heads = HEADS.map((head) => el("th", { scope: "col", class: head === "admin.jobs.duration" ? "number" : "", text: t(head) }))
     const caption = el("caption", { class: "hidden", text: t("admin.jobs.runs", { name }) })
     const table = el("table", {}, caption, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...foldRuns(job.last_runs).map(runRow)))
@@ -120,13 +115,12 @@ function runRow(runs: JobRun[]) {
   const duration = end === null ? "–" : seconds(Date.parse(end) - Date.parse(start))
   const first = runs.at(-1)?.started_at ?? start
   const times = 1 < runs.length ? `${number(runs.length)} × ` : ""
-  const shown = OUTCOMES.includes(outcome) ? t(`admin.jobs.outcome.${outcome}`) : outcome
   return el(
     "tr",
     {},
     el("th", { scope: "row", text: first === start ? momentOf(start) : `${momentOf(first)} – ${momentOf(start)}` }),
     el("td", { class: "number", text: duration }),
-    el("td", {}, stateSign(outcome), shown),
+    el("td", {}, stateSign(outcome), wordOf(`admin.jobs.outcome.${outcome}`, outcome)),
     el("td", { class: "counts", text: times + countsSentence(counts) }),
     el("td", { class: "id", title: node, text: node }),
   )
