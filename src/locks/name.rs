@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::redis::cluster::crc16::{slot_of, slot_of_tag};
+use crate::redis_client::slots::{slot_of, slot_of_tag};
 use galley_domain::ids::{NodeId, ShareLinkId};
 use galley_domain::seat::{Role, Seat};
 

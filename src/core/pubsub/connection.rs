@@ -1,194 +1,74 @@
-//! The pub/sub connection to Redis.
+//! The pub/sub connections to a Redis node.
 //!
 //! RESP3 lets one connection subscribe and publish. A task reopens it. The reader hands inbound
 //! messages to the subscribers directly, without a queue; outbound messages pass a bounded queue,
 //! so that no publisher waits for Redis.
+//!
+//! Sharded pub/sub takes two connections: Redis ends a subscription unasked when its slot moves, and the
+//! crate takes that message for the reply to the oldest call of the connection. Calls that publish are
+//! therefore elsewhere, and a subscription is in force when its own message says so.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, RedisResult, Value};
-use tokio::sync::{Notify, mpsc};
+use redis::{AsyncConnectionConfig, ErrorKind, PushInfo, PushKind, RedisError, RedisResult, Value};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::ids::NodeId;
-use crate::locks::redis_client::{Kind, RedisTarget, jittered};
-use crate::pubsub::message::{Envelope, Payload, Topic, VERSION};
-use crate::pubsub::seal::{Opened, Seal};
-use crate::pubsub::subscriptions::{Signal, Table};
+use crate::locks::redis_client::slots::{Range, is_well, ranges};
+use crate::locks::redis_client::{Addresses, jittered};
+use crate::pubsub::lane_state::{LaneState, Method, PublishedFrame};
+use crate::pubsub::message::{Payload, Topic};
 
 /// Outbound messages in the queue. A healthy Redis leaves far fewer.
 pub(crate) const OUTBOX_MAX: usize = 4_096;
-/// The bound of the same queue, in bytes.
-const OUTBOX_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Topics with an unreported loss. Beyond that Redis itself is unreachable for long, and each
-/// reconnect is a gap for all subscribers.
-const LOST_MAX: usize = 16_384;
 const BATCH_MAX: usize = 128;
 const CHANNELS_PER_CALL: usize = 500;
 /// The task closes the connection after this long without a reply.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Interval of the check that a node still belongs to its Cluster.
 const CLUSTER_POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// The shortest pause between two queries of the slot map, however many topics are misrouted.
+const SLOTS_PAUSE: Duration = Duration::from_millis(50);
 const OPENING_MAX: Duration = Duration::from_secs(1);
-/// The latest start of a clock: a hundred years.
-const CLOCK_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 /// Back-off between attempts: doubles from the first to the second, with jitter.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
 
-#[derive(Debug)]
-pub(crate) struct PublishedFrame {
-    pub(crate) topic: Topic,
-    pub(crate) frame: Vec<u8>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Shared {
-    node: NodeId,
-    seal: Seal,
-    table: Arc<Table>,
-    /// The clock of [`Envelope::sent_us`] had this value then. It is random: two servers with one id have two
-    /// clocks.
-    began: (u64, Instant),
-    is_up: AtomicBool,
-    outbox_bytes: AtomicUsize,
-    has_twin: AtomicBool,
-    /// Topics whose subscribers may have missed a message. The task publishes the loss once it can.
-    lost: Mutex<HashSet<Topic>>,
-    /// Wakes the task when `lost` is not empty: the connection may be idle then.
-    loss_pending: Notify,
-}
-
-impl Shared {
-    pub(crate) fn new(node: NodeId, seal: Seal, table: Arc<Table>) -> Self {
-        Self {
-            node,
-            seal,
-            table,
-            began: (jittered(CLOCK_MAX).as_micros().try_into().unwrap_or(0), Instant::now()),
-            is_up: AtomicBool::new(false),
-            outbox_bytes: AtomicUsize::new(0),
-            has_twin: AtomicBool::new(false),
-            lost: Mutex::default(),
-            loss_pending: Notify::new(),
-        }
-    }
-
-    pub(crate) fn is_up(&self) -> bool {
-        self.is_up.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn envelope(&self, topic: Topic, payload: Payload) -> Vec<u8> {
-        let envelope = Envelope { from: self.node, sent_us: self.now_us(), payload };
-        let mut frame = envelope.encode();
-        self.seal.close(&topic.channel(), &mut frame);
-        frame
-    }
-
-    /// Reserves room for a frame in the outbound queue. False if the queue is full.
-    pub(crate) fn reserve(&self, frame: &[u8]) -> bool {
-        let taken = self.outbox_bytes.fetch_add(frame.len(), Ordering::Relaxed);
-        let fits = taken + frame.len() <= OUTBOX_BYTES_MAX;
-        if !fits {
-            self.release(frame);
-        }
-        fits
-    }
-
-    pub(crate) fn release(&self, frame: &[u8]) {
-        self.outbox_bytes.fetch_sub(frame.len(), Ordering::Relaxed);
-    }
-
-    pub(crate) fn lose(&self, topics: impl IntoIterator<Item = Topic>) {
-        let mut lost = self.lost();
-        for topic in topics.into_iter().take(LOST_MAX.saturating_sub(lost.len())) {
-            lost.insert(topic);
-        }
-        drop(lost);
-        self.loss_pending.notify_one();
-    }
-
-    fn lost(&self) -> std::sync::MutexGuard<'_, HashSet<Topic>> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn now_us(&self) -> u64 {
-        let (zero, began) = self.began;
-        zero + u64::try_from(began.elapsed().as_micros()).unwrap_or_default()
-    }
-
-    fn receive(&self, push: PushInfo) {
-        let Ok([Value::BulkString(channel), Value::BulkString(frame)]) =
-            <[Value; 2]>::try_from(push.data)
-        else {
-            return;
-        };
-        let Some(topic) = Topic::of_channel(&channel) else { return };
-        let sealed = Bytes::from(frame);
-        let opened = match self.seal.open(&channel, &sealed) {
-            Opened::Frame(frame) => Envelope::decode(&frame),
-            Opened::Foreign if sealed.first() == Some(&VERSION) => {
-                // A frame of another installation on the same Redis: no message of this one was
-                // lost.
-                metrics::counter!("galley_relay_foreign_total").increment(1);
-                return;
-            }
-            Opened::Foreign | Opened::Broken => None,
-        };
-        match opened {
-            Some(envelope) if envelope.from == self.node => {
-                if !(self.began.0..=self.now_us()).contains(&envelope.sent_us) {
-                    return self.report_twin(topic);
-                }
-                // This server's own message: measures the round trip with one clock.
-                let way = self.now_us().saturating_sub(envelope.sent_us);
-                metrics::histogram!("galley_relay_seconds", "path" => "redis")
-                    .record(Duration::from_micros(way));
-            }
-            Some(Envelope { from, payload: Payload::Message(message), .. }) => {
-                self.table.deliver(topic, &Signal::Message { from, message });
-            }
-            Some(Envelope { payload: Payload::Lost, .. }) | None => {
-                self.table.deliver(topic, &Signal::Gap);
-            }
-        }
-    }
-}
-
-impl Shared {
-    /// A message under this server's id, and of another clock: another server has the same id, such as the
-    /// copy of a virtual machine. Such servers take each other's messages for losses.
-    fn report_twin(&self, topic: Topic) {
-        if !self.has_twin.swap(true, Ordering::Relaxed) {
-            tracing::error!(node = %self.node, "another server has the id of this one: restart one of them");
-        }
-        self.table.deliver(topic, &Signal::Gap);
-    }
-}
-
+/// A task for one connection, or one of the two of sharded pub/sub.
 pub(crate) struct ConnectionTask {
-    pub(crate) target: RedisTarget,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) outbox: mpsc::Receiver<PublishedFrame>,
+    pub(crate) addresses: Addresses,
+    pub(crate) state: Arc<LaneState>,
+    /// Whether the connection carries the subscriptions.
+    pub(crate) is_subscribed: bool,
+    /// `None` if the other connection publishes.
+    pub(crate) outbox: Option<mpsc::Receiver<PublishedFrame>>,
+    /// Takes each slot map that the connection reads; on a Cluster, of its plain connection.
+    pub(crate) adopt: Option<Box<dyn Fn(Vec<Range>) + Send + Sync>>,
 }
 
 impl ConnectionTask {
-    pub(crate) async fn run(self, stop: CancellationToken) {
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
         // The stop drops it at any await: pub/sub has no pending work.
         stop.run_until_cancelled(self.supervise()).await;
+        // A node that owns no slot is left: the subscribers get a gap elsewhere.
+        if let Some(outbox) = &mut self.outbox
+            && self.state.method == Method::Sharded
+        {
+            let queued = std::iter::from_fn(|| outbox.try_recv().ok()).map(|frame| frame.topic);
+            self.state.misrouted.add(queued.chain(self.state.take_lost()));
+        }
     }
 
-    async fn supervise(mut self) {
+    async fn supervise(&mut self) {
         let (mut pause, mut failures) = (PAUSES.0, 0_u64);
         loop {
             let lasted = match self.open().await {
                 Ok((connection, dead)) => {
-                    tracing::info!(failures, "pub/sub is connected to Redis");
+                    let redis = self.addresses.last().map(|address| address.to_string());
+                    tracing::info!(failures, redis, "pub/sub is connected to Redis");
                     failures = 0;
                     let connected = Instant::now();
                     self.serve(connection, dead).await;
@@ -212,113 +92,161 @@ impl ConnectionTask {
 
     async fn open(&self) -> RedisResult<(MultiplexedConnection, CancellationToken)> {
         let dead = CancellationToken::new();
-        let (shared, ended) = (Arc::clone(&self.shared), dead.clone());
+        let (state, ended) = (Arc::clone(&self.state), dead.clone());
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(OPENING_MAX))
             .set_response_timeout(Some(SILENCE_MAX))
             .set_push_sender(move |push: PushInfo| {
-                match push.kind {
-                    PushKind::Message => shared.receive(push),
-                    PushKind::Disconnection => ended.cancel(),
-                    // Confirmations also arrive as replies.
-                    _ => {}
+                if push.kind == PushKind::Disconnection {
+                    ended.cancel();
+                } else if !ended.is_cancelled() {
+                    state.hear(push);
                 }
                 Ok::<(), SendError>(())
             });
-        let client = self.target.addresses.next().await?;
+        let client = self.addresses.next().await?;
         let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
-        self.target.addresses.approve(&mut connection).await?;
+        self.addresses.approve(&mut connection).await?;
+        if self.state.method == Method::Sharded {
+            self.exercise_rights(&mut connection).await?;
+        }
         Ok((connection, dead))
     }
 
+    /// Servers with the same rights find together that one is missing, whatever each of them needs first.
+    async fn exercise_rights(&self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
+        let method = self.state.method;
+        let mut request = redis::pipe();
+        if self.is_subscribed {
+            for command in [true, false].map(|is_wanted| method.subscription(is_wanted)) {
+                request.cmd(command).arg(Topic::Cluster.channel());
+            }
+        } else {
+            request.cmd(method.publish()).arg(Topic::Cluster.channel()).arg("");
+        }
+        let replies: Vec<RedisResult<Value>> =
+            request.ignore_errors().query_async(connection).await?;
+        // Of a slot of another node is as good.
+        replies.into_iter().filter_map(Result::err).try_for_each(|error| self.state.judge(error))
+    }
+
     async fn serve(&mut self, connection: MultiplexedConnection, dead: CancellationToken) {
-        let is_cluster = matches!(self.target.kind, Kind::Cluster(_));
-        self.shared.table.connect();
-        self.shared.is_up.store(true, Ordering::Relaxed);
+        let Self { addresses, state, is_subscribed, outbox, adopt } = self;
+        let publishes = outbox.is_some();
+        if *is_subscribed {
+            state.table.connect();
+        }
+        if publishes {
+            state.set_up(true);
+        }
         let error = tokio::select! {
             () = dead.cancelled() => None,
-            error = listen(&self.shared.table, connection.clone()) => error.err(),
-            () = self.target.addresses.moves() => None,
-            error = stay_while_well(connection.clone()), if is_cluster => Some(error),
-            error = speak(&self.shared, &mut self.outbox, connection) => error.err(),
+            error = listen(state, connection.clone()), if *is_subscribed => error.err(),
+            () = addresses.moves() => None,
+            error = watch_cluster(state, addresses, adopt.as_deref(), connection.clone()) => Some(error),
+            error = speak(state, outbox.as_mut(), connection) => error.err(),
         };
         let error = error.map(|error| error.to_string());
         tracing::warn!(error, "the pub/sub connection to Redis is lost");
-        self.shared.is_up.store(false, Ordering::Relaxed);
-        self.shared.table.disconnect();
+        if publishes {
+            state.set_up(false);
+        }
+        if *is_subscribed {
+            // A confirmation that is under way confirms nothing any more.
+            dead.cancel();
+            state.table.disconnect();
+        }
     }
 }
 
 /// Adjusts the connection's subscriptions to the table. Returns only on an error.
-async fn listen(table: &Table, mut connection: MultiplexedConnection) -> RedisResult<()> {
-    let mut in_force = HashSet::new();
+async fn listen(state: &LaneState, mut connection: MultiplexedConnection) -> RedisResult<()> {
     loop {
-        let (wanted, left): (Vec<_>, Vec<_>) =
-            table.changes().into_iter().partition(|(_topic, is_wanted)| *is_wanted);
-        let left = left.into_iter().map(|(topic, _)| topic).filter(|topic| in_force.remove(topic));
-        let left: Vec<_> = left.map(Topic::channel).collect();
-        for channels in left.chunks(CHANNELS_PER_CALL) {
-            connection.unsubscribe(channels).await?;
-        }
-        let wanted: Vec<_> = wanted.into_iter().map(|(topic, _)| topic).collect();
-        for topics in wanted.chunks(CHANNELS_PER_CALL) {
-            let new = topics.iter().filter(|topic| in_force.insert(**topic));
-            let channels: Vec<_> = new.map(|topic| topic.channel()).collect();
-            if !channels.is_empty() {
-                connection.subscribe(&channels).await?;
+        let changes: Vec<_> = state.table.changes().into_iter().collect();
+        for changes in changes.chunks(CHANNELS_PER_CALL) {
+            let mut request = redis::pipe();
+            for (topic, is_wanted) in changes {
+                // A command each: the channels of one command must have one slot.
+                request.cmd(state.method.subscription(*is_wanted)).arg(topic.channel());
             }
-            table.confirm(topics);
+            let replies: Vec<RedisResult<Value>> =
+                request.ignore_errors().query_async(&mut connection).await?;
+            for error in replies.into_iter().filter_map(Result::err) {
+                state.judge(error)?;
+            }
         }
-        table.stirred.notified().await;
+        state.table.stirred.notified().await;
     }
 }
 
-/// Returns when the node is partitioned from its Cluster, because no other node then gets its
-/// messages, or when it does not reply.
-async fn stay_while_well(mut connection: MultiplexedConnection) -> RedisError {
+/// Reads the slot map for `adopt`; without one it never returns. Returns when the node is partitioned from
+/// its Cluster, because no other node then gets its messages, or when it does not reply.
+async fn watch_cluster(
+    state: &LaneState,
+    addresses: &Addresses,
+    adopt: Option<&(dyn Fn(Vec<Range>) + Send + Sync)>,
+    mut connection: MultiplexedConnection,
+) -> RedisError {
+    let Some(adopt) = adopt else { return std::future::pending().await };
+    let mut is_first = true;
     loop {
-        sleep(CLUSTER_POLL_INTERVAL).await;
-        let state: RedisResult<String> =
-            redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await;
-        match state {
-            Ok(state) if state.contains("cluster_state:ok") => {}
-            Ok(_) => return (redis::ErrorKind::Io, "the node left its Cluster").into(),
+        let mut request = redis::pipe();
+        request.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("INFO");
+        let (slots, info): (Value, Value) = match request.query_async(&mut connection).await {
+            Ok(replies) => replies,
             Err(error) => return error,
+        };
+        if let Some(ranges) = addresses.last().and_then(|source| ranges(&slots, &source)) {
+            adopt(ranges);
+        }
+        // A Cluster with missing slots still forwards messages: the task tries each node for an interval.
+        if !is_first && !is_well(&info) {
+            return (ErrorKind::Io, "the node left its Cluster").into();
+        }
+        is_first = false;
+        tokio::select! {
+            () = sleep(CLUSTER_POLL_INTERVAL) => {}
+            () = state.misrouted.found.notified() => sleep(jittered(SLOTS_PAUSE)).await,
         }
     }
 }
 
 /// Publishes queued messages and losses. Returns on an error, or when all senders are dropped.
 async fn speak(
-    shared: &Shared,
-    outbox: &mut mpsc::Receiver<PublishedFrame>,
+    state: &LaneState,
+    outbox: Option<&mut mpsc::Receiver<PublishedFrame>>,
     mut connection: MultiplexedConnection,
 ) -> RedisResult<()> {
+    let Some(outbox) = outbox else { return std::future::pending().await };
     let mut batch = Vec::with_capacity(BATCH_MAX);
     loop {
-        let missed: Vec<_> = shared.lost().drain().collect();
         let mut request = redis::pipe();
-        for topic in &missed {
-            let lost = shared.envelope(*topic, Payload::Lost);
-            request.cmd("PUBLISH").arg(topic.channel()).arg(lost).ignore();
+        let mut topics = Vec::new();
+        let mut publish = |topic: Topic, frame: &[u8]| {
+            request.cmd(state.method.publish()).arg(topic.channel()).arg(frame);
+            topics.push(topic);
+        };
+        for topic in state.take_lost() {
+            publish(topic, &state.envelope(topic, Payload::Lost));
         }
-        for outgoing in &batch {
-            let PublishedFrame { topic, frame } = outgoing;
-            shared.release(frame);
-            request.cmd("PUBLISH").arg(topic.channel()).arg(frame).ignore();
+        for PublishedFrame { topic, frame } in batch.drain(..) {
+            state.release(&frame);
+            publish(topic, &frame);
         }
         if !request.is_empty() {
-            let topics = batch.iter().map(|outgoing| outgoing.topic).chain(missed).collect();
-            let in_flight = InFlight { shared, topics };
-            request.exec_async(&mut connection).await?;
+            let in_flight = InFlight { state, topics: topics.iter().copied().collect() };
+            let replies: Vec<RedisResult<Value>> =
+                request.ignore_errors().query_async(&mut connection).await?;
+            for (topic, reply) in topics.into_iter().zip(replies) {
+                state.published(topic, reply)?;
+            }
             in_flight.confirm();
         }
-        batch.clear();
         tokio::select! {
             received = outbox.recv_many(&mut batch, BATCH_MAX) => if received == 0 {
                 return Ok(());
             },
-            () = shared.loss_pending.notified() => {}
+            () = state.loss_pending.notified() => {}
         }
     }
 }
@@ -326,7 +254,7 @@ async fn speak(
 /// Topics with messages in flight. When it is dropped, as at the end of a connection, they count as
 /// lost.
 struct InFlight<'a> {
-    shared: &'a Shared,
+    state: &'a LaneState,
     topics: HashSet<Topic>,
 }
 
@@ -338,7 +266,7 @@ impl InFlight<'_> {
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.shared.lose(self.topics.drain());
+        self.state.lose(self.topics.drain());
     }
 }
 

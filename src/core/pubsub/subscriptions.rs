@@ -1,4 +1,4 @@
-//! The subscriptions of this process.
+//! The subscriptions of one connection to Redis.
 //!
 //! Each subscription has its own bounded queue. The table drops signals while the queue is full,
 //! and puts a gap in their place: after the queued signals and before the next.
@@ -38,44 +38,9 @@ impl Signal {
     }
 }
 
-/// One subscriber of a topic. Dropping it unsubscribes.
-#[derive(Debug)]
-pub struct Subscription {
-    topic: Topic,
-    queue: Arc<Queue>,
-    table: Arc<Table>,
-}
-
-impl Subscription {
-    /// Waits for the next signal. A dropped call takes no signal from the queue.
-    pub async fn next(&mut self) -> Signal {
-        loop {
-            // Registered before the queue is read, so that a signal in between wakes this call.
-            let arrived = self.queue.arrived.notified();
-            if let Some(signal) = self.queue.pop() {
-                return signal;
-            }
-            arrived.await;
-        }
-    }
-}
-
-impl Subscription {
-    /// Unsubscribes. The last subscriber of the topic calls `last` first, under the lock of the table: the
-    /// messages of a later subscriber follow those of `last`.
-    pub(crate) fn end(self, last: impl FnOnce()) {
-        self.table.leave(self.topic, &self.queue, last);
-    }
-}
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        self.table.leave(self.topic, &self.queue, || {});
-    }
-}
-
+/// The signals that a subscriber has not taken.
 #[derive(Debug, Default)]
-struct Queue {
+pub(crate) struct SignalQueue {
     waiting: Mutex<PendingSubscribe>,
     arrived: Notify,
 }
@@ -86,7 +51,19 @@ struct PendingSubscribe {
     bytes: usize,
 }
 
-impl Queue {
+impl SignalQueue {
+    /// Waits for the next signal. A dropped call takes no signal from the queue.
+    pub(crate) async fn next(&self) -> Signal {
+        loop {
+            // Registered before the queue is read, so that a signal in between wakes this call.
+            let arrived = self.arrived.notified();
+            if let Some(signal) = self.pop() {
+                return signal;
+            }
+            arrived.await;
+        }
+    }
+
     fn push(&self, signal: Signal) {
         let mut waiting = self.waiting();
         let bytes = waiting.bytes + signal.bytes();
@@ -140,11 +117,12 @@ struct State {
     changed: HashSet<Topic>,
 }
 
+/// The subscribers of a topic.
 #[derive(Debug, Default)]
-struct Listeners {
+pub(crate) struct Listeners {
     /// Redis has confirmed the current subscription.
     confirmed: bool,
-    queues: Vec<Arc<Queue>>,
+    queues: Vec<Arc<SignalQueue>>,
 }
 
 impl Table {
@@ -152,8 +130,8 @@ impl Table {
         Arc::new(Self { mode, state: Mutex::default(), stirred: Notify::new() })
     }
 
-    pub(crate) fn join(self: &Arc<Self>, topic: Topic) -> Subscription {
-        let queue = Arc::new(Queue::default());
+    pub(crate) fn join(&self, topic: Topic) -> Arc<SignalQueue> {
+        let queue = Arc::new(SignalQueue::default());
         let mut state = self.state();
         let listeners = state.topics.entry(topic).or_default();
         listeners.queues.push(Arc::clone(&queue));
@@ -164,10 +142,12 @@ impl Table {
         }
         drop(state);
         self.stirred.notify_one();
-        Subscription { topic, queue, table: Arc::clone(self) }
+        queue
     }
 
-    fn leave(&self, topic: Topic, queue: &Arc<Queue>, last: impl FnOnce()) {
+    /// Ends a subscription. With the last one of its topic it calls `last` under its lock: the messages of a
+    /// later subscriber follow those of `last`.
+    pub(crate) fn leave(&self, topic: Topic, queue: &Arc<SignalQueue>, last: impl FnOnce()) {
         let mut state = self.state();
         let Some(listeners) = state.topics.get_mut(&topic) else { return };
         listeners.queues.retain(|other| !Arc::ptr_eq(other, queue));
@@ -188,16 +168,54 @@ impl Table {
         changed.into_iter().map(|topic| (topic, state.topics.contains_key(&topic))).collect()
     }
 
-    /// Marks these subscriptions as in force. Earlier messages were missed.
-    pub(crate) fn confirm(&self, topics: &[Topic]) {
+    /// Marks a subscription as in force. Earlier messages were missed.
+    pub(crate) fn confirm(&self, topic: Topic) {
         let mut state = self.state();
-        for topic in topics {
-            let Some(listeners) = state.topics.get_mut(topic) else { continue };
-            listeners.confirmed = true;
-            for queue in &listeners.queues {
-                queue.push(Signal::Gap);
-            }
+        let Some(listeners) = state.topics.get_mut(&topic) else { return };
+        listeners.confirmed = true;
+        for queue in &listeners.queues {
+            queue.push(Signal::Gap);
         }
+    }
+
+    /// Redis ended a subscription. Returns whether it still has a subscriber.
+    pub(crate) fn withdraw(&self, topic: Topic) -> bool {
+        let mut state = self.state();
+        let listeners = state.topics.get_mut(&topic);
+        listeners.map(|listeners| listeners.confirmed = false).is_some()
+    }
+
+    /// Asks the connection for each subscription that is not in force.
+    pub(crate) fn retry(&self) {
+        let mut state = self.state();
+        let unconfirmed = state.topics.iter().filter(|(_, listeners)| !listeners.confirmed);
+        let unconfirmed: Vec<_> = unconfirmed.map(|(topic, _)| *topic).collect();
+        let is_any = !unconfirmed.is_empty();
+        unconfirmed.into_iter().for_each(|topic| state.note(topic));
+        drop(state);
+        if is_any {
+            self.stirred.notify_one();
+        }
+    }
+
+    /// Takes the topics that belong elsewhere, with their subscribers.
+    pub(crate) fn take_out(&self, is_foreign: impl Fn(Topic) -> bool) -> Vec<(Topic, Listeners)> {
+        let mut state = self.state();
+        let foreign = state.topics.extract_if(|topic, _| is_foreign(*topic));
+        let foreign: Vec<_> = foreign.collect();
+        foreign.iter().for_each(|(topic, _)| state.note(*topic));
+        drop(state);
+        self.stirred.notify_one();
+        foreign
+    }
+
+    /// Adds the subscribers of a topic that another connection carried.
+    pub(crate) fn put_in(&self, topic: Topic, listeners: Listeners) {
+        let mut state = self.state();
+        state.topics.insert(topic, Listeners { confirmed: false, ..listeners });
+        state.note(topic);
+        drop(state);
+        self.stirred.notify_one();
     }
 
     /// A new connection is open: it must subscribe to all topics.
@@ -253,8 +271,8 @@ mod tests {
     #[tokio::test]
     async fn a_slow_subscriber_gets_a_gap_instead_of_missed_messages() {
         let table = Table::new(Mode::Others);
-        let mut subscription = table.join(Topic::Cluster);
-        table.confirm(&[Topic::Cluster]);
+        let subscription = table.join(Topic::Cluster);
+        table.confirm(Topic::Cluster);
         assert_eq!(subscription.next().await, Signal::Gap);
         let first = hello();
         for _ in 0..SIGNALS_MAX {
@@ -278,9 +296,9 @@ mod tests {
         table.connect();
         let (first, second) = (table.join(Topic::Cluster), table.join(Topic::Cluster));
         assert_eq!(table.changes(), HashMap::from([(Topic::Cluster, true)]));
-        drop(first);
+        table.leave(Topic::Cluster, &first, || {});
         assert_eq!(table.changes(), HashMap::new());
-        drop(second);
+        table.leave(Topic::Cluster, &second, || {});
         assert_eq!(table.changes(), HashMap::from([(Topic::Cluster, false)]));
     }
 
@@ -289,8 +307,8 @@ mod tests {
         let table = Table::new(Mode::Others);
         let (first, second) = (table.join(Topic::Cluster), table.join(Topic::Cluster));
         let mut sent = Vec::new();
-        first.end(|| sent.push(1));
-        second.end(|| sent.push(2));
+        table.leave(Topic::Cluster, &first, || sent.push(1));
+        table.leave(Topic::Cluster, &second, || sent.push(2));
         assert_eq!(sent, [2]);
     }
 }

@@ -32,7 +32,11 @@ impl Address {
     }
 
     /// A client for this address with the credentials and TLS settings of `other`.
-    pub(crate) fn client_like(&self, other: &Client) -> RedisResult<Client> {
+    ///
+    /// # Errors
+    ///
+    /// [`redis::RedisError`] when the crate rejects the address.
+    pub fn client_like(&self, other: &Client) -> RedisResult<Client> {
         let info = other.get_connection_info().clone();
         let (host, port) = (self.host.clone(), self.port);
         let addr = match info.addr().clone() {

@@ -34,7 +34,8 @@ struct RoundRobin {
 
 impl Addresses {
     /// These clients in turn.
-    pub(crate) fn new(clients: Vec<Client>) -> Self {
+    #[must_use]
+    pub fn new(clients: Vec<Client>) -> Self {
         let source = Source::RoundRobin(Mutex::new(RoundRobin { clients, next: 0 }));
         Self { source, last: Mutex::default() }
     }
@@ -64,7 +65,7 @@ impl Addresses {
     }
 
     /// The address of the last attempt.
-    pub(crate) fn last(&self) -> Option<Address> {
+    pub fn last(&self) -> Option<Address> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -2,11 +2,12 @@
 //!
 //! Locks and pub/sub use the same Redis over separate connections, and do not depend on each other.
 //! This module holds their common part: the meaning of an address, the settings of a connection,
-//! and the lookup of the primary through Sentinels.
+//! the lookup of the primary through Sentinels, and the slots of a Cluster.
 
 mod address;
 mod endpoint;
 mod sentinel;
+pub mod slots;
 pub mod url;
 
 use std::time::Duration;

@@ -25,6 +25,7 @@ mod redis_restart;
 mod renewal;
 mod renewal_redis;
 mod sentinel;
+mod sharded_pubsub;
 mod wait_queue;
 mod wait_queue_redis;
 

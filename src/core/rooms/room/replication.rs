@@ -121,7 +121,7 @@ impl Room {
             self.publish(&pubsub, &message).await;
         }
         if self.lock().subscribers.were_any() {
-            pubsub.leave(subscription, topic, &Message::Goodbye);
+            pubsub.leave(&subscription, &Message::Goodbye);
         }
     }
 

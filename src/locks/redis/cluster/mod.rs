@@ -10,7 +10,6 @@
 //! `ASK` with the new address and executes nothing. A node executes nothing either while it
 //! migrates the slot (`TRYAGAIN`) or while the Cluster is down (`CLUSTERDOWN`).
 
-pub(crate) mod crc16;
 pub(super) mod slot_map;
 
 use std::sync::Arc;
@@ -20,12 +19,13 @@ use redis::{Client, ErrorKind, RedisError, ServerErrorKind};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::redis::cluster::slot_map::{Range, View, is_well, ranges};
+use crate::redis::cluster::slot_map::View;
 use crate::redis::connection::Link;
 use crate::redis::error::explain;
 use crate::redis::node::{Node, NodeContext};
 use crate::redis::scripts::pipeline;
 use crate::redis::server_identity::NodeOrigin;
+use crate::redis_client::slots::{Range, is_well, ranges};
 use crate::redis_client::{Address, Addresses, jittered};
 use crate::types::{CallError, LocksError, unexpected};
 
