@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::locks::redis_client::slots::{Range, is_well, ranges};
 use crate::locks::redis_client::{Addresses, jittered};
-use crate::pubsub::lane_state::{LaneState, Method, PublishedFrame};
+use crate::pubsub::lane_state::{LaneState, Method, PublishedFrame, is_misrouted};
 use crate::pubsub::message::{Payload, Topic};
 
 /// Outbound messages in the queue. A healthy Redis leaves far fewer.
@@ -31,7 +31,7 @@ const CHANNELS_PER_CALL: usize = 500;
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Interval of the check that a node still belongs to its Cluster.
 const CLUSTER_POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// The shortest pause between two queries of the slot map, however many topics are misrouted.
+/// The shortest pause between two queries of the slot map. It doubles while the map stays the same.
 const SLOTS_PAUSE: Duration = Duration::from_millis(50);
 const OPENING_MAX: Duration = Duration::from_secs(1);
 /// Back-off between attempts: doubles from the first to the second, with jitter.
@@ -46,7 +46,7 @@ pub(crate) struct ConnectionTask {
     /// `None` if the other connection publishes.
     pub(crate) outbox: Option<mpsc::Receiver<PublishedFrame>>,
     /// Takes each slot map that the connection reads; on a Cluster, of its plain connection.
-    pub(crate) adopt: Option<Box<dyn Fn(Vec<Range>) + Send + Sync>>,
+    pub(crate) adopt: Option<Adopt>,
 }
 
 impl ConnectionTask {
@@ -110,6 +110,10 @@ impl ConnectionTask {
         if self.state.method == Method::Sharded {
             self.exercise_rights(&mut connection).await?;
         }
+        if let Some(adopt) = &self.adopt {
+            // Rooms and their losses leave for their lanes before this connection publishes anything.
+            read_map(&self.addresses, adopt, &mut connection).await?;
+        }
         Ok((connection, dead))
     }
 
@@ -126,8 +130,10 @@ impl ConnectionTask {
         }
         let replies: Vec<RedisResult<Value>> =
             request.ignore_errors().query_async(connection).await?;
-        // Of a slot of another node is as good.
-        replies.into_iter().filter_map(Result::err).try_for_each(|error| self.state.judge(error))
+        // Redis checks the right before the slot, which mostly belongs to another node.
+        let mut refused =
+            replies.into_iter().filter_map(Result::err).filter(|it| !is_misrouted(it));
+        refused.try_for_each(|error| self.state.judge(error))
     }
 
     async fn serve(&mut self, connection: MultiplexedConnection, dead: CancellationToken) {
@@ -143,7 +149,7 @@ impl ConnectionTask {
             () = dead.cancelled() => None,
             error = listen(state, connection.clone()), if *is_subscribed => error.err(),
             () = addresses.moves() => None,
-            error = watch_cluster(state, addresses, adopt.as_deref(), connection.clone()) => Some(error),
+            error = watch_cluster(state, addresses, adopt.as_ref(), connection.clone()) => Some(error),
             error = speak(state, outbox.as_mut(), connection) => error.err(),
         };
         let error = error.map(|error| error.to_string());
@@ -179,39 +185,57 @@ async fn listen(state: &LaneState, mut connection: MultiplexedConnection) -> Red
     }
 }
 
+/// Takes a slot map, and returns whether it is a new one.
+pub(crate) type Adopt = Box<dyn Fn(Vec<Range>) -> bool + Send + Sync>;
+
+/// Reads the slot map for `adopt`. Returns whether it is new; `None` if the node is not well, since one that is
+/// partitioned or has just started has an old map.
+async fn read_map(
+    addresses: &Addresses,
+    adopt: &Adopt,
+    connection: &mut MultiplexedConnection,
+) -> RedisResult<Option<bool>> {
+    let mut request = redis::pipe();
+    request.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("INFO");
+    let (slots, info): (Value, Value) = request.query_async(connection).await?;
+    let ranges = addresses.last().and_then(|source| ranges(&slots, &source));
+    Ok(is_well(&info).then(|| ranges.is_some_and(adopt)))
+}
+
 /// Reads the slot map for `adopt`; without one it never returns. Returns when the node is partitioned from
 /// its Cluster, because no other node then gets its messages, or when it does not reply.
 async fn watch_cluster(
     state: &LaneState,
     addresses: &Addresses,
-    adopt: Option<&(dyn Fn(Vec<Range>) + Send + Sync)>,
+    adopt: Option<&Adopt>,
     mut connection: MultiplexedConnection,
 ) -> RedisError {
     let Some(adopt) = adopt else { return std::future::pending().await };
-    let mut is_first = true;
+    let opened = Instant::now();
+    let mut pause = SLOTS_PAUSE;
     loop {
-        let mut request = redis::pipe();
-        request.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("INFO");
-        let (slots, info): (Value, Value) = match request.query_async(&mut connection).await {
-            Ok(replies) => replies,
-            Err(error) => return error,
-        };
-        if let Some(ranges) = addresses.last().and_then(|source| ranges(&slots, &source)) {
-            adopt(ranges);
-        }
-        // A Cluster with missing slots still forwards messages: the task tries each node for an interval.
-        if !is_first && !is_well(&info) {
-            return (ErrorKind::Io, "the node left its Cluster").into();
-        }
-        is_first = false;
         tokio::select! {
-            () = sleep(CLUSTER_POLL_INTERVAL) => {}
-            () = state.misrouted.found.notified() => sleep(jittered(SLOTS_PAUSE)).await,
+            () = sleep(CLUSTER_POLL_INTERVAL) => pause = SLOTS_PAUSE,
+            () = state.misrouted.found.notified() => {
+                sleep(jittered(pause)).await;
+                pause = (pause * 2).min(CLUSTER_POLL_INTERVAL);
+            }
+        }
+        match read_map(addresses, adopt, &mut connection).await {
+            Err(error) => return error,
+            Ok(Some(true)) => pause = SLOTS_PAUSE,
+            // A Cluster with missing slots still forwards messages: the task tries each node for an interval.
+            // A lane to a partitioned primary takes messages that reach no other server.
+            Ok(None) if CLUSTER_POLL_INTERVAL <= opened.elapsed() => {
+                adopt(Vec::new());
+                return (ErrorKind::Io, "the node left its Cluster").into();
+            }
+            Ok(_) => {}
         }
     }
 }
 
-/// Publishes queued messages and losses. Returns on an error, or when all senders are dropped.
+/// Publishes queued messages and losses. Returns only on an error.
 async fn speak(
     state: &LaneState,
     outbox: Option<&mut mpsc::Receiver<PublishedFrame>>,
@@ -244,7 +268,8 @@ async fn speak(
         }
         tokio::select! {
             received = outbox.recv_many(&mut batch, BATCH_MAX) => if received == 0 {
-                return Ok(());
+                // The lane is closed: its stop follows.
+                return std::future::pending().await;
             },
             () = state.loss_pending.notified() => {}
         }

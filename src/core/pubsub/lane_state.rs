@@ -18,8 +18,8 @@ use crate::pubsub::subscriptions::{Signal, Table};
 
 /// The bound of the same queue, in bytes.
 const OUTBOX_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Topics with an unreported loss. Beyond that Redis itself is unreachable for long, and each
-/// reconnect is a gap for all subscribers.
+/// Topics with an unreported loss. Beyond that Redis itself is unreachable for long; the others wait for
+/// the tick.
 const LOST_MAX: usize = 16_384;
 /// The latest start of a clock: a hundred years.
 const CLOCK_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
@@ -28,6 +28,24 @@ const CLOCK_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 pub(crate) struct PublishedFrame {
     pub(crate) topic: Topic,
     pub(crate) frame: Vec<u8>,
+}
+
+/// The clock of [`Envelope::sent_us`]. It starts at a random value: two servers with one id have two clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendingClock {
+    zero: u64,
+    began: Instant,
+}
+
+impl SendingClock {
+    pub(crate) fn start() -> Self {
+        let zero = jittered(CLOCK_MAX).as_micros().try_into().unwrap_or(0);
+        Self { zero, began: Instant::now() }
+    }
+
+    fn now_us(self) -> u64 {
+        self.zero + u64::try_from(self.began.elapsed().as_micros()).unwrap_or_default()
+    }
 }
 
 /// How the topics of a connection travel.
@@ -76,7 +94,8 @@ impl Misrouted {
 
     pub(crate) fn add(&self, topics: impl IntoIterator<Item = Topic>) {
         let mut misrouted = self.topics.lock().unwrap_or_else(PoisonError::into_inner);
-        misrouted.extend(topics);
+        let room = LOST_MAX.saturating_sub(misrouted.len());
+        misrouted.extend(topics.into_iter().take(room));
         if !misrouted.is_empty() {
             self.found.notify_one();
         }
@@ -90,9 +109,7 @@ pub(crate) struct LaneState {
     pub(crate) table: Arc<Table>,
     pub(crate) method: Method,
     pub(crate) misrouted: Arc<Misrouted>,
-    /// The clock of [`Envelope::sent_us`] had this value then. It is random: two servers with one id have two
-    /// clocks.
-    began: (u64, Instant),
+    clock: SendingClock,
     is_up: AtomicBool,
     outbox_bytes: AtomicUsize,
     has_twin: AtomicBool,
@@ -104,7 +121,7 @@ pub(crate) struct LaneState {
 
 impl LaneState {
     pub(crate) fn new(
-        node: NodeId,
+        (node, clock): (NodeId, SendingClock),
         seal: Seal,
         table: Arc<Table>,
         method: Method,
@@ -116,7 +133,7 @@ impl LaneState {
             table,
             method,
             misrouted,
-            began: (jittered(CLOCK_MAX).as_micros().try_into().unwrap_or(0), Instant::now()),
+            clock,
             is_up: AtomicBool::new(false),
             outbox_bytes: AtomicUsize::new(0),
             has_twin: AtomicBool::new(false),
@@ -134,7 +151,7 @@ impl LaneState {
     }
 
     pub(crate) fn envelope(&self, topic: Topic, payload: Payload) -> Vec<u8> {
-        let envelope = Envelope { from: self.node, sent_us: self.now_us(), payload };
+        let envelope = Envelope { from: self.node, sent_us: self.clock.now_us(), payload };
         let mut frame = envelope.encode();
         self.seal.close(&topic.channel(), &mut frame);
         frame
@@ -167,32 +184,21 @@ impl LaneState {
         std::mem::take(&mut self.lost())
     }
 
-    /// The cause of a refused command: a stale slot map, or no connection can serve.
+    /// `Ok` if the slot map was stale: asks for a new one. `Err` ends the connection; on a lane of one node any
+    /// other refusal, such as a missing right, ends sharded pub/sub for this server.
     pub(crate) fn judge(&self, error: RedisError) -> RedisResult<()> {
-        use ServerErrorKind as Is;
         if self.method == Method::Plain {
             return Err(error);
         }
-        match error.kind() {
-            ErrorKind::Server(
-                Is::Moved
-                | Is::Ask
-                | Is::TryAgain
-                | Is::ClusterDown
-                | Is::MasterDown
-                | Is::ReadOnly
-                | Is::BusyLoading,
-            ) => {
-                self.misrouted.found.notify_one();
-                Ok(())
-            }
-            ErrorKind::Server(_) => {
-                let _earlier = self.misrouted.refusal.set(error.to_string());
-                self.misrouted.found.notify_one();
-                Err(error)
-            }
-            _ => Err(error),
+        let is_misrouted = is_misrouted(&error);
+        if !is_misrouted && !matches!(error.kind(), ErrorKind::Server(_)) {
+            return Err(error);
         }
+        if !is_misrouted {
+            let _earlier = self.misrouted.refusal.set(error.to_string());
+        }
+        self.misrouted.found.notify_one();
+        if is_misrouted { Ok(()) } else { Err(error) }
     }
 
     /// Redis replied to a message. A topic without a node here moves with the next slot map.
@@ -207,11 +213,6 @@ impl LaneState {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now_us(&self) -> u64 {
-        let (zero, began) = self.began;
-        zero + u64::try_from(began.elapsed().as_micros()).unwrap_or_default()
-    }
-
     pub(crate) fn hear(&self, push: PushInfo) {
         if matches!(push.kind, PushKind::Message | PushKind::SMessage) {
             return self.receive(push.data);
@@ -220,7 +221,7 @@ impl LaneState {
         let Some(topic) = Topic::of_channel(channel) else { return };
         match push.kind {
             PushKind::Subscribe | PushKind::SSubscribe => self.table.confirm(topic),
-            // Unasked, if there are subscribers: the slot has moved.
+            // Mostly unasked, if there are subscribers: the slot has moved.
             PushKind::SUnsubscribe if self.table.withdraw(topic) => {
                 self.misrouted.found.notify_one();
             }
@@ -248,11 +249,11 @@ impl LaneState {
         };
         match opened {
             Some(envelope) if envelope.from == self.node => {
-                if !(self.began.0..=self.now_us()).contains(&envelope.sent_us) {
+                if !(self.clock.zero..=self.clock.now_us()).contains(&envelope.sent_us) {
                     return self.report_twin(topic);
                 }
                 // This server's own message: measures the round trip with one clock.
-                let way = self.now_us().saturating_sub(envelope.sent_us);
+                let way = self.clock.now_us().saturating_sub(envelope.sent_us);
                 metrics::histogram!("galley_relay_seconds", "path" => "redis")
                     .record(Duration::from_micros(way));
             }
@@ -273,4 +274,20 @@ impl LaneState {
         }
         self.table.deliver(topic, &Signal::Gap);
     }
+}
+
+/// Whether another node, or none at present, serves the slot.
+pub(crate) fn is_misrouted(error: &RedisError) -> bool {
+    use ServerErrorKind as Is;
+    let ErrorKind::Server(kind) = error.kind() else { return false };
+    matches!(
+        kind,
+        Is::Moved
+            | Is::Ask
+            | Is::TryAgain
+            | Is::ClusterDown
+            | Is::MasterDown
+            | Is::ReadOnly
+            | Is::BusyLoading
+    )
 }

@@ -2,12 +2,12 @@
 //!
 //! The *common* lane carries all topics, or on a Cluster those of servers. There each primary has a lane of
 //! its own for the rooms whose channel has a slot of that primary, by sharded pub/sub: a message of a room
-//! stays on one node, while a plain message reaches every node of the Cluster.
+//! stays on that primary and its replicas, while a plain message reaches every node of the Cluster.
 //!
 //! A subscription changes its lane with the slot map, and begins there with a gap (B1). Before the first map,
-//! and where Redis refuses sharded pub/sub, the common lane carries the rooms as well.
+//! while the Cluster is not well, and where Redis refuses sharded pub/sub, the common lane carries the rooms too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use redis::Client;
@@ -19,8 +19,8 @@ use tracing::Instrument;
 use crate::domain::ids::NodeId;
 use crate::locks::redis_client::slots::{Range, slot_of};
 use crate::locks::redis_client::{Address, Addresses};
-use crate::pubsub::connection::{ConnectionTask, OUTBOX_MAX};
-use crate::pubsub::lane_state::{LaneState, Method, Misrouted, PublishedFrame};
+use crate::pubsub::connection::{Adopt, ConnectionTask, OUTBOX_MAX};
+use crate::pubsub::lane_state::{LaneState, Method, Misrouted, PublishedFrame, SendingClock};
 use crate::pubsub::message::{Message, Payload, Topic};
 use crate::pubsub::seal::Seal;
 use crate::pubsub::subscriptions::{Mode, Signal, SignalQueue, Table};
@@ -58,12 +58,15 @@ impl Drop for Subscription {
 }
 
 const REFUSED: &str = "Redis refuses sharded pub/sub, so a message of a room reaches every node: allow the \
-                       user of `locks.url` ssubscribe, sunsubscribe and spublish, and start again";
+                       user of `locks.url` ssubscribe, sunsubscribe and spublish on every node, and restart all \
+                       servers: until then those with and without the rights hear each other's rooms \
+                       at the tick";
 
 /// The parts of this server that each lane uses.
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) node: NodeId,
+    pub(crate) clock: SendingClock,
     pub(crate) seal: Seal,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -118,10 +121,8 @@ impl Lanes {
             let (wire, state, outbox, stop) =
                 Wire::new(&service, Method::Plain, Arc::clone(&misrouted));
             let lanes = Weak::clone(lanes);
-            let adopt = move |ranges| {
-                let _gone = lanes.upgrade().map(|lanes| lanes.adopt(ranges));
-            };
-            let adopt = (!seeds.is_empty()).then_some(Box::new(adopt) as _);
+            let adopt = move |ranges| lanes.upgrade().is_some_and(|lanes| lanes.adopt(ranges));
+            let adopt = (!seeds.is_empty()).then(|| Box::new(adopt) as Adopt);
             let table = Arc::clone(&state.table);
             let (is_subscribed, outbox) = (true, Some(outbox));
             let task = ConnectionTask { addresses, state, is_subscribed, outbox, adopt };
@@ -180,36 +181,41 @@ impl Lanes {
         shards.lane_of(topic).unwrap_or(&self.common)
     }
 
-    /// Takes a slot map: opens the lanes of new primaries, closes those of nodes without slots, and moves
-    /// subscriptions and losses to the lane of their slot.
-    fn adopt(&self, mut ranges: Vec<Range>) {
+    /// Takes a slot map, an empty one for none: opens the lanes of new primaries, closes those of nodes without
+    /// slots, and moves subscriptions and losses to the lane of their slot. Returns whether the map is new.
+    fn adopt(&self, mut ranges: Vec<Range>) -> bool {
         let mut shards = self.shards.write().unwrap_or_else(PoisonError::into_inner);
         let refusal = self.misrouted.refusal();
         if refusal.is_some() {
             ranges.clear();
         }
-        if ranges != shards.ranges {
+        let is_new = ranges != shards.ranges;
+        let mut lost = self.misrouted.take();
+        if is_new {
             if let Some(why) = refusal {
                 tracing::error!(why, "{REFUSED}");
             }
             let before = std::mem::take(&mut *shards);
             *shards = before.read(ranges, |address| self.open_shard(address));
-            let lanes = before.lanes.iter().chain([&self.common]);
-            lanes.for_each(|lane| self.move_topics(&shards, lane));
+            for lane in before.lanes.iter().chain([&self.common]) {
+                lost.extend(self.move_topics(&shards, lane));
+            }
         }
         shards.lanes.iter().for_each(|lane| lane.table.retry());
-        for topic in self.misrouted.take() {
-            self.lane_of(&shards, topic).lose(topic);
-        }
+        lost.into_iter().for_each(|topic| self.lane_of(&shards, topic).lose(topic));
+        is_new
     }
 
-    /// Moves the topics of a lane that the new map gives to another.
-    fn move_topics(&self, shards: &Shards, lane: &Arc<Lane>) {
+    /// Moves the topics of a lane that the new map gives to another. Returns those with a possible loss: the
+    /// former node may have taken messages that reached no other server.
+    fn move_topics(&self, shards: &Shards, lane: &Arc<Lane>) -> HashSet<Topic> {
         let foreign = |topic| !Arc::ptr_eq(self.lane_of(shards, topic), lane);
+        let mut lost = lane.wire.as_ref().map(|wire| wire.state.take_lost()).unwrap_or_default();
         for (topic, listeners) in lane.table.take_out(foreign) {
             self.lane_of(shards, topic).table.put_in(topic, listeners);
+            lost.insert(topic);
         }
-        lane.wire.iter().for_each(|wire| self.misrouted.add(wire.state.take_lost()));
+        lost
     }
 
     fn open_shard(&self, address: &Address) -> Option<Arc<Lane>> {
@@ -271,7 +277,8 @@ impl Wire {
     ) -> (Self, Arc<LaneState>, mpsc::Receiver<PublishedFrame>, CancellationToken) {
         let table = Table::new(Mode::Others);
         let seal = service.seal.clone();
-        let state = Arc::new(LaneState::new(service.node, seal, table, method, misrouted));
+        let state =
+            Arc::new(LaneState::new((service.node, service.clock), seal, table, method, misrouted));
         let (outbox, waiting) = mpsc::channel(OUTBOX_MAX);
         let stop = service.stop.child_token();
         let wire = Self { state: Arc::clone(&state), outbox, _stop: stop.clone().drop_guard() };

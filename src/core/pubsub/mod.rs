@@ -32,6 +32,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::NodeId;
 use crate::locks::redis_client::{self, Kind, RedisTarget};
+use crate::pubsub::lane_state::SendingClock;
 use crate::pubsub::lanes::{Lanes, Service};
 pub use crate::pubsub::lanes::{PubsubError, Subscription};
 pub use crate::pubsub::message::{Envelope, Message, Payload, Reply, Request, Topic};
@@ -52,8 +53,8 @@ impl Pubsub {
         Self { node, lanes: Lanes::alone() }
     }
 
-    /// Connects to Redis at `url` as `node`; `memory:` is a single server. On a Cluster it uses any
-    /// of the nodes in `url`, with Sentinels the primary.
+    /// Connects to Redis at `url` as `node`; `memory:` is a single server. On a Cluster any node of
+    /// `url` names the primaries, with Sentinels each of them names the primary.
     ///
     /// Servers accept only messages under the same `secret`. The call does not wait for Redis, and does
     /// not fail while Redis is unreachable. Fails with [`PubsubError::Unsupported`] for another kind of
@@ -66,7 +67,8 @@ impl Pubsub {
             .map_err(|error| PubsubError::Unsupported(error.to_string()))?;
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         tasks.close();
-        let service = Service { node, seal: Seal::new(secret), tasks, stop };
+        let clock = SendingClock::start();
+        let service = Service { node, clock, seal: Seal::new(secret), tasks, stop };
         let seeds = match kind {
             Kind::Cluster(seeds) => seeds,
             Kind::Single => Vec::new(),

@@ -112,7 +112,8 @@ struct State {
     topics: HashMap<Topic, Listeners>,
     /// Whether a connection maintains the subscriptions of `topics`.
     is_connected: bool,
-    /// Topics that gained their first or lost their last subscriber since the task last read them.
+    /// Topics that gained their first or lost their last subscriber since the task last read them, that moved
+    /// from or to another connection, or that Redis did not confirm.
     /// Without a connection the table records nothing.
     changed: HashSet<Topic>,
 }
@@ -161,11 +162,13 @@ impl Table {
         self.stirred.notify_one();
     }
 
-    /// The topics that changed since the last call, each with whether it has a subscriber.
+    /// The topics that changed since the last call, each with whether it has a subscriber; not those in force.
     pub(crate) fn changes(&self) -> HashMap<Topic, bool> {
         let mut state = self.state();
         let changed = std::mem::take(&mut state.changed);
-        changed.into_iter().map(|topic| (topic, state.topics.contains_key(&topic))).collect()
+        let is_due = |topic: &Topic| !state.topics.get(topic).is_some_and(|it| it.confirmed);
+        let due = changed.into_iter().filter(is_due);
+        due.map(|topic| (topic, state.topics.contains_key(&topic))).collect()
     }
 
     /// Marks a subscription as in force. Earlier messages were missed.
@@ -222,6 +225,8 @@ impl Table {
     pub(crate) fn connect(&self) {
         let mut state = self.state();
         state.is_connected = true;
+        // A confirmation of the former connection may have come after its end.
+        state.topics.values_mut().for_each(|listeners| listeners.confirmed = false);
         state.changed = state.topics.keys().copied().collect();
         drop(state);
         self.stirred.notify_one();

@@ -196,8 +196,10 @@ async fn compete(locks: Locks, name: LockName, ran: Arc<AtomicUsize>, done: Arc<
     while !done.load(Ordering::SeqCst) {
         let guard = match locks.try_lock(&name, &options).await {
             Ok(guard) => guard,
-            // Or, with a thousand claimants, a reply after the deadline.
-            Err(LockError::Busy(_) | LockError::Lost(Loss::Expired)) => {
+            // Or, with a thousand claimants, a reply after the deadline or the time-out of the call.
+            Err(
+                LockError::Busy(_) | LockError::Lost(Loss::Expired) | LockError::Unavailable(_),
+            ) => {
                 pause.tick().await;
                 continue;
             }
