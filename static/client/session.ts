@@ -52,6 +52,7 @@ export class Session {
   #savedState: SavedState
   #attempts = 0
   #drainDelay = 0
+  #reconnectWithin = 0
   #opened: (error?: GalleyError) => void = () => undefined
   #reconnect: ReturnType<typeof setTimeout> | undefined
   #renewal: ReturnType<typeof setTimeout> | undefined
@@ -120,6 +121,7 @@ export class Session {
         this.#isGranted = this.#isAccepted = true
         delete this.provider.params.takeover
         this.provider.params.resume = event.resume
+        this.#reconnectWithin = event.reconnect_within_ms
         this.#present()
         return this.#enter()
       case "seat.waiting":
@@ -132,6 +134,8 @@ export class Session {
       case "document.saved":
         return this.#savedState.saved(event.state_vector)
       case "server.draining":
+        // Such a server closes its sockets one after the other.
+        this.#reconnectWithin = 0
         return void (this.#drainDelay = event.reconnect_after_ms)
       case "denied":
         this.#savedState.setAnswered(false)
@@ -161,7 +165,9 @@ export class Session {
     if (!error.reconnects) return this.#finish(error)
     this.#emit("closed", error)
     // Clients of a restarted server reconnect at random times.
-    const backoff = Math.min(BACKOFF * 2 ** this.#attempts++, BACKOFF_MAX) * (0.5 + Math.random() / 2)
+    const bound = Math.min(BACKOFF * 2 ** this.#attempts, BACKOFF_MAX)
+    const most = this.#attempts++ === 0 ? Math.max(bound, this.#reconnectWithin) : bound
+    const backoff = bound / 2 + Math.random() * (most - bound / 2)
     if (code === 4401) this.#isAccepted = false
     this.#connect(this.#drainDelay + backoff)
     this.#drainDelay = 0

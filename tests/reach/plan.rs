@@ -41,25 +41,13 @@ pub(crate) enum Fault {
     Wake,
 }
 
-/// The pause of a page before it reconnects.
+/// The first pause of a page before it reconnects.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum BackOff {
-    /// Half to all of 0.3 s · 2ⁿ for the attempt n, at most 10 s.
-    Doubling,
-    /// The first attempt between 0.3 s and so many seconds, later ones as above.
-    Spread(f64),
-}
-
-impl BackOff {
-    pub(crate) fn pause(self, attempt: u8, random: &mut Random) -> Time {
-        let seconds = match self {
-            Self::Spread(most) if attempt <= 1 => 0.3 + random.unit() * (most - 0.3),
-            Self::Doubling | Self::Spread(_) => {
-                (0.3 * 2_f64.powi(attempt.into())).min(10.0) * (0.5 + random.unit() / 2.0)
-            }
-        };
-        crate::queue::seconds(seconds)
-    }
+pub(crate) enum FirstPause {
+    /// Up to the time that the server names: 2,000 of its sockets a second, 0.6 to 4 s.
+    Named,
+    /// Up to 0.6 s.
+    Short,
 }
 
 #[derive(Clone, Debug)]
@@ -81,7 +69,7 @@ pub(crate) struct Plan {
     pub(crate) sleeps: f64,
     /// The share of pairs whose sessions are on two servers.
     pub(crate) split: f64,
-    pub(crate) back_off: BackOff,
+    pub(crate) first_pause: FirstPause,
     /// Whether the ticks of all servers fall together.
     pub(crate) in_step: bool,
     pub(crate) fault: Fault,
@@ -107,7 +95,7 @@ impl Plan {
             visits: 1.0,
             sleeps: 0.5,
             split: 0.02,
-            back_off: BackOff::Doubling,
+            first_pause: FirstPause::Named,
             in_step: false,
             fault: Fault::None,
             fault_at: 15,
@@ -119,5 +107,21 @@ impl Plan {
 
     pub(crate) fn with(self, fault: Fault, fault_for: f64, seconds: usize) -> Self {
         Self { fault, fault_for, seconds, ..self }
+    }
+
+    /// The longest first pause, in seconds.
+    pub(crate) fn longest_first_pause(&self) -> f64 {
+        let sockets = 2.0 * self.pairs as f64 / self.servers as f64;
+        match self.first_pause {
+            FirstPause::Named => (sockets / 2_000.0).clamp(0.6, 4.0),
+            FirstPause::Short => 0.6,
+        }
+    }
+
+    /// Half to all of 0.3 s · 2ⁿ for the attempt n, at most 10 s; the first up to the longest.
+    pub(crate) fn pause(&self, attempt: u8, random: &mut Random) -> Time {
+        let bound = (0.3 * 2_f64.powi(attempt.into())).min(10.0);
+        let most = if attempt <= 1 { self.longest_first_pause() } else { bound };
+        crate::queue::seconds(bound / 2.0 + random.unit() * (most - bound / 2.0))
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::costs::Costs;
 use crate::day::{Day, Demand, MINUTES};
 use crate::measures::Waits;
-use crate::plan::{BackOff, Fault, Plan, RACKS};
+use crate::plan::{Fault, FirstPause, Plan, RACKS};
 use crate::plots::Chart;
 use crate::stations::Station;
 use crate::world::World;
@@ -17,8 +17,6 @@ const FULL: f64 = 0.5;
 const SOCKETS: f64 = 100_000.0;
 const SETTLED: usize = 5;
 const SCALES: [usize; 3] = [10_000, 100_000, 1_000_000];
-/// The longest pause of a first reconnect beside that of the page, in seconds.
-const SPREAD: f64 = 4.0;
 
 /// The machines for so many pairs, with each component at [`FULL`] in the busiest minute.
 fn sized(pairs: usize, costs: &Costs) -> (Plan, Demand) {
@@ -62,13 +60,13 @@ const HEAD: &str = "| pairs | fault | relay p50, p99 ms | across p99 | saved p99
 
 fn faults(pairs: usize, costs: &Costs) {
     let (plan, _) = sized(pairs, costs);
-    let spread = Plan { back_off: BackOff::Spread(SPREAD), ..plan.clone() };
+    let short = Plan { first_pause: FirstPause::Short, ..plan.clone() };
     let step = Plan { in_step: true, ..plan.clone() };
     let runs = [
         ("none", plan.clone().with(Fault::None, 0.0, 20)),
         ("none, ticks in step", step.with(Fault::None, 0.0, 20)),
         ("a server", plan.clone().with(Fault::Server, 30.0, 30)),
-        ("a server, spread", spread.with(Fault::Server, 30.0, 30)),
+        ("a server, all within 0.6 s", short.with(Fault::Server, 30.0, 30)),
         ("a rack", plan.clone().with(Fault::Rack, 60.0, 55)),
         ("a Redis node, 6 s", plan.clone().with(Fault::Redis, 6.0, 30)),
         ("a Redis node, 16 s", plan.clone().with(Fault::Redis, 16.0, 40)),
@@ -119,12 +117,9 @@ fn plots(costs: &Costs, folder: &Path) -> Result<(), String> {
     };
     let (plan, _) = sized(SCALES[2], costs);
     put("day.svg", &day_chart(&plan, costs))?;
-    let lines = [
-        ("0.3 to 0.6", BackOff::Doubling),
-        (&*format!("0.3 to {SPREAD}"), BackOff::Spread(SPREAD)),
-    ];
-    let lines = lines.map(|(pause, back_off)| {
-        let plan = Plan { back_off, ..plan.clone() }.with(Fault::Server, 30.0, 30);
+    let lines = [FirstPause::Short, FirstPause::Named].map(|first_pause| {
+        let plan = Plan { first_pause, ..plan.clone() }.with(Fault::Server, 30.0, 30);
+        let pause = format!("0.3 to {}", plan.longest_first_pause());
         let world = World::new(&plan, costs).run();
         let (rise, again) = (100.0 * rise(&world), world.found.again.quantile(0.95));
         let of = plan.servers;

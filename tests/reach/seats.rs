@@ -91,7 +91,7 @@ impl World<'_> {
         let session = &mut self.sessions[id as usize];
         session.state = State::Joining;
         session.failures = (session.failures + 1).min(20);
-        let pause = self.plan.back_off.pause(session.failures, &mut self.random);
+        let pause = self.plan.pause(session.failures, &mut self.random);
         self.void(id);
         self.then(now + wait + pause, Stage::Connect, id);
     }

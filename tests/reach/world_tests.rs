@@ -1,7 +1,7 @@
 //! Whole runs, small ones.
 
 use crate::costs::{self, Costs};
-use crate::plan::{BackOff, Fault, Plan};
+use crate::plan::{Fault, FirstPause, Plan};
 use crate::report::rise;
 use crate::world::{State, World};
 
@@ -90,11 +90,11 @@ fn a_server_holds_a_bounded_number_of_edits_while_the_database_is_away() {
 
 #[test]
 fn a_spread_pause_lowers_the_peak_of_the_other_servers() {
-    let costs = Costs { server_join: 5_000.0, ..costs::made_up() };
-    let plan = Plan { visits: 0.0, sleeps: 0.0, rate: 1.0, ..Plan::of(2_000, 10, 1, 1) };
+    let costs = costs::made_up();
+    let plan = Plan { visits: 0.0, sleeps: 0.0, rate: 0.05, ..Plan::of(40_000, 10, 1, 20) };
     let plan = plan.with(Fault::Server, 10.0, 25);
-    let [together, spread] = [BackOff::Doubling, BackOff::Spread(4.0)].map(|back_off| {
-        let plan = Plan { back_off, ..plan.clone() };
+    let [together, spread] = [FirstPause::Short, FirstPause::Named].map(|first_pause| {
+        let plan = Plan { first_pause, ..plan.clone() };
         let world = World::new(&plan, &costs).run();
         (rise(&world), world.found.again.quantile(0.95))
     });

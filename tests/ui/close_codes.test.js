@@ -13,6 +13,12 @@ test("clients of one lost server reconnect at different times", () => {
   assert.ok(waits.every((wait) => 300 <= wait && wait <= 600), String(waits))
 })
 
+test("the first pause is spread over the time that the server named, and no later one", () => {
+  assert.deepEqual([0, 0.5, 1].map((random) => retryDelay(1, random, 4_000)), [300, 2_150, 4_000])
+  assert.deepEqual([0, 1].map((random) => retryDelay(1, random, 100)), [300, 600])
+  assert.deepEqual([0, 1].map((random) => retryDelay(2, random, 4_000)), [600, 1_200])
+})
+
 test("the back-off grows with each attempt, up to a bound", () => {
   const waits = [1, 2, 3, 4, 5, 6, 20].map((attempt) => retryDelay(attempt, 1))
   assert.deepEqual(waits, waits.toSorted((a, b) => a - b))

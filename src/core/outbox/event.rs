@@ -33,6 +33,8 @@ pub enum Event<'a> {
         user: &'a User,
         /// The longest message that the server reads. Clients divide longer updates.
         message_bytes: usize,
+        /// The bound of a client's random first pause after a close.
+        reconnect_within_ms: usize,
     },
     /// Another session holds the seat; this one is in its wait queue.
     SeatWaiting {
@@ -202,7 +204,16 @@ impl Event<'_> {
 
     fn seat_fields<M: SerializeMap>(&self, object: &mut M) -> Result<(), M::Error> {
         match self {
-            Self::SeatGranted { session, role, fence, lease_ms, resume, user, message_bytes } => {
+            Self::SeatGranted {
+                session,
+                role,
+                fence,
+                lease_ms,
+                resume,
+                user,
+                message_bytes,
+                reconnect_within_ms,
+            } => {
                 object.serialize_entry("session_id", session)?;
                 object.serialize_entry("role", role)?;
                 object.serialize_entry("fence", fence)?;
@@ -210,6 +221,7 @@ impl Event<'_> {
                 object.serialize_entry("resume", resume)?;
                 object.serialize_entry("user", user)?;
                 object.serialize_entry("message_bytes", message_bytes)?;
+                object.serialize_entry("reconnect_within_ms", reconnect_within_ms)?;
             }
             Self::SeatWaiting { position, holder, own, since, retry_at } => {
                 let mut holder = json!({ "name": holder, "since": since });

@@ -44,6 +44,10 @@ use crate::storage::users::changes;
 /// Claims for one seat before the session is rejected. Each further claim means that another
 /// session acquired the seat or raised the fence.
 const CLAIM_TRIES: usize = 4;
+/// Joins a second of one server with two cores on Redis and PostgreSQL (`tests/bench/RESULTS.md`).
+const JOINS_A_SECOND: usize = 2_000;
+/// The shortest and the longest time for clients of a lost server to reconnect in, in ms.
+const RECONNECT_WITHIN: (usize, usize) = (600, 4_000);
 
 #[derive(Clone, Debug)]
 pub struct SeatRequest {
@@ -355,6 +359,7 @@ impl Seats {
             resume: &identity.resume,
             user: &identity.user,
             message_bytes: self.limits().message_bytes,
+            reconnect_within_ms: reconnect_within_ms(self.shared.registry.len()),
         };
         // A session whose claim began before the drain is not seated either.
         let joined = match self.not_draining() {
@@ -415,6 +420,13 @@ impl Seats {
     }
 }
 
+/// The bound of a client's random first pause, by the sessions of this server: if it is lost, they all join others at
+/// once. The simulation of a million pairs gives the figures (`tests/reach/RESULTS.md`).
+fn reconnect_within_ms(sessions: usize) -> usize {
+    let (shortest, longest) = RECONNECT_WITHIN;
+    (sessions * 1_000 / JOINS_A_SECOND).clamp(shortest, longest)
+}
+
 pub(crate) fn taken(holder: &Holder, requester: &User) -> Close {
     Close::SeatTaken {
         holder: holder.owner.clone().into(),
@@ -443,5 +455,15 @@ fn resume_secret() -> String {
         Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
         // Unreachable without entropy: the session id uses the same source and panics first.
         Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_of_a_larger_server_reconnect_over_a_longer_time() {
+        assert_eq!([0, 1_200, 4_000, 100_000].map(reconnect_within_ms), [600, 600, 2_000, 4_000]);
     }
 }

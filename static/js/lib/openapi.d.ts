@@ -985,6 +985,7 @@ export interface components {
       resume: string;
       user: components["schemas"]["User"];
       message_bytes: number;
+      reconnect_within_ms: number;
     } | {
       event: "seat.waiting";
       type: "seat.waiting";

@@ -11,14 +11,16 @@ import { holderOf } from "./wait_queue.ts"
 const WAIT_MAX = 10_000
 
 /**
- * How long to wait before another attempt: longer each time, and never for all the same.
+ * How long to wait before another attempt, in ms: longer each time, and never for all the same.
  *
  * @param attempt 1 for the first after a connection that worked
  * @param random in 0–1
+ * @param within the bound of the first attempt that the server of that connection named
  */
-export function retryDelay(attempt: number, random: number) {
+export function retryDelay(attempt: number, random: number, within = 0) {
   const bound = Math.min(300 * 2 ** attempt, WAIT_MAX)
-  return Math.round(bound * (0.5 + random / 2))
+  const least = bound / 2
+  return Math.round(least + random * ((attempt === 1 ? Math.max(within, bound) : bound) - least))
 }
 
 /** The reason of a lost seat: the end of a `state.lost.*`. */

@@ -51,6 +51,7 @@ export class Connection extends EventTarget {
   #uncertain = false
   #attempts = 0
   #wait = 0
+  #reconnectWithin = 0
   #timer = 0
   #resume = ""
   #takesOver = false
@@ -199,6 +200,7 @@ export class Connection extends EventTarget {
     if (event.event === "seat.granted") {
       this.#granted = true
       if (this.#socket) this.#socket.messageBytes = Number(event.message_bytes) || MESSAGE_BYTES
+      this.#reconnectWithin = Number(event.reconnect_within_ms) || 0
       this.draining = false
       // Only the user starts a second takeover, or two tabs would evict each other.
       this.#takesOver = false
@@ -217,6 +219,8 @@ export class Connection extends EventTarget {
     } else if (event.event === "server.draining") {
       this.draining = true
       this.#wait = Number(event.reconnect_after_ms) || 0
+      // Such a server closes its sockets one after the other.
+      this.#reconnectWithin = 0
     }
     this.dispatchEvent(new CustomEvent("event", { detail: event }))
   }
@@ -252,7 +256,7 @@ export class Connection extends EventTarget {
   #retryLater() {
     this.#attempts++
     window.clearTimeout(this.#timer)
-    const wait = this.#wait + retryDelay(this.#attempts, Math.random())
+    const wait = this.#wait + retryDelay(this.#attempts, Math.random(), this.#reconnectWithin)
     this.#wait = 0
     this.#timer = window.setTimeout(() => this.#claim(), wait)
     this.#attempt(performance.now() + wait)

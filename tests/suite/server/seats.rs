@@ -26,7 +26,10 @@ async fn two_users_are_seated_and_each_receives_the_other_as_a_peer() {
     let granted = writer.event("seat.granted").await;
     assert_eq!(granted["role"], "writer");
     assert_eq!(granted["lease_ms"], 12_000);
-    assert_eq!(granted["message_bytes"], 2_097_152);
+    assert_eq!(
+        (&granted["message_bytes"], &granted["reconnect_within_ms"]),
+        (&json!(2_097_152), &json!(600))
+    );
     assert_eq!(granted["user"], json!({ "id": desk.writer.id, "name": "Kim" }));
     assert!(granted["fence"].as_u64().is_some_and(|fence| 0 < fence));
     assert!(granted["resume"].as_str().is_some_and(|secret| 22 <= secret.len()));
