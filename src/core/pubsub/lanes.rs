@@ -57,10 +57,8 @@ impl Drop for Subscription {
     }
 }
 
-const REFUSED: &str = "Redis refuses sharded pub/sub, so a message of a room reaches every node: allow the \
-                       user of `locks.url` ssubscribe, sunsubscribe and spublish on every node, and restart all \
-                       servers: until then those with and without the rights hear each other's rooms \
-                       at the tick";
+const REFUSED: &str = "Redis refuses sharded pub/sub (see `galley doctor`): until all servers start anew with \
+                       the rights, those with and without them hear each other's rooms at the tick";
 
 /// The parts of this server that each lane uses.
 #[derive(Debug)]

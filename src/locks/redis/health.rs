@@ -44,6 +44,9 @@ const DEAF: &str = "hand-over messages do not arrive, so waiters acquire their l
                     remove a proxy that does not forward pub/sub";
 const CLOCK: &str = "the clock of Redis is more than 5 s away from this server's: keep both by NTP";
 
+const REFUSED: &str = "Redis refuses sharded pub/sub, so a message reaches every node of the Cluster: allow the user of \
+                       `locks.url` ssubscribe, sunsubscribe and spublish on every node, and restart all servers";
+
 #[derive(Debug)]
 pub(crate) struct Health {
     server: NodeId,
@@ -131,6 +134,7 @@ impl Health {
             }
         }
         ahead?;
+        self.warn(REFUSED, preflight::refuses_sharded_pubsub(&self.calls).await?);
         let has_returned = self.pubsub_roundtrip().await?;
         self.warn(DEAF, !has_returned);
         if !has_returned {

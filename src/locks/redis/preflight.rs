@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::try_join_all;
-use redis::Value;
+use redis::{ErrorKind, RedisResult, ServerErrorKind, Value};
 use tokio::time::Instant;
 
 use crate::name::{check_keys, check_keys_in};
@@ -112,6 +112,24 @@ async fn exercise_permissions(
         );
     }
     Ok(ahead(sent_at, theirs, answered_at))
+}
+
+/// Whether a primary of a Cluster refuses a command of sharded pub/sub to this user. Nothing is subscribed: Redis
+/// checks the right first, and the two channels have different slots.
+pub(crate) async fn refuses_sharded_pubsub(calls: &Calls) -> Result<bool, LocksError> {
+    let Topology::Cluster(cluster) = &calls.route else { return Ok(false) };
+    let mut request = pipeline();
+    request.cmd("SSUBSCRIBE").arg("share-link:right:{a}").arg("share-link:right:{b}");
+    request.cmd("SPUBLISH").arg("share-link:right:{a}").arg("");
+    let deadline = Instant::now() + CALL_TIMEOUT;
+    let view = cluster.some_view(deadline).await?;
+    let nodes = view.nodes().iter().map(|node| node.calls.query(&request, deadline));
+    let is_refused = |reply: &RedisResult<Value>| {
+        let error = reply.as_ref().err();
+        error.is_some_and(|it| it.kind() == ErrorKind::Server(ServerErrorKind::NoPerm))
+    };
+    let mut replies = try_join_all(nodes).await?.into_iter().flat_map(|reply| reply.replies);
+    Ok(replies.any(|reply| is_refused(&reply)))
 }
 
 fn of_node(cluster: &Cluster, node: &Node, error: &LocksError) -> LocksError {

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use galley::domain::ids::{DocumentId, NodeId};
+use galley::locks::Locks;
 use galley::pubsub::{Message, Pubsub, PubsubError, Signal, Subscription, Topic};
 use redis::Value;
 use tokio::time::timeout;
 
 use crate::locks::pubsub::{SECRET, presence};
 use crate::support::fixtures::until;
-use crate::support::redis_cluster::{ClusterServer, FAILOVER_MAX};
+use crate::support::redis_cluster::ClusterServer;
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 struct Room {
@@ -76,6 +77,21 @@ async fn arrives(pubsub: &Pubsub, room: &Room, theirs: &mut Subscription, messag
         timeout(Duration::from_millis(50), heard).await.is_ok()
     })
     .await;
+}
+
+/// A room of which `there` has heard a message of `here` by sharded pub/sub, and the primary of its slot.
+async fn heard(
+    cluster: &ClusterServer,
+    here: &Pubsub,
+    there: &Pubsub,
+) -> (Room, usize, Subscription) {
+    let room = Room::new();
+    let mut theirs = there.subscribe(room.topic);
+    let at = cluster.at(cluster.slot(&room.channel).await);
+    are_sharded(cluster, at, &room, 1).await;
+    publish(here, &room, &presence(1)).await;
+    hears(&mut theirs, &presence(1)).await;
+    (room, at, theirs)
 }
 
 async fn sent_over_the_bus(cluster: &ClusterServer) -> u64 {
@@ -162,20 +178,12 @@ async fn rooms_follow_their_slot_and_have_a_gap() {
 async fn rooms_of_a_dead_primary_move_to_its_replica() {
     let mut cluster = ClusterServer::start_with(3, 3, &[]).await;
     let (here, there) = (connect(&cluster.url()).await, connect(&cluster.url()).await);
-    let room = Room::new();
-    let mut theirs = there.subscribe(room.topic);
-    let at = cluster.at(cluster.slot(&room.channel).await);
-    are_sharded(&cluster, at, &room, 1).await;
-    publish(&here, &room, &presence(1)).await;
-    hears(&mut theirs, &presence(1)).await;
+    let (room, at, mut theirs) = heard(&cluster, &here, &there).await;
     cluster.nodes[at].stop().await;
-    timeout(FAILOVER_MAX, async {
-        while subscribers(&cluster.nodes[at + 3], &room.channel).await.1 == 0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+    until("a subscription is at the new primary", async || {
+        subscribers(&cluster.nodes[at + 3], &room.channel).await.1 == 1
     })
-    .await
-    .expect("a subscription at the new primary");
+    .await;
     arrives(&here, &room, &mut theirs, &presence(2)).await;
 }
 
@@ -184,12 +192,7 @@ async fn rooms_of_a_dead_primary_move_to_its_replica() {
 async fn a_loss_before_the_first_slot_map_is_a_gap() {
     let cluster = ClusterServer::start().await;
     let (there, other) = (connect(&cluster.url()).await, connect(&cluster.url()).await);
-    let room = Room::new();
-    let mut theirs = there.subscribe(room.topic);
-    let at = cluster.at(cluster.slot(&room.channel).await);
-    are_sharded(&cluster, at, &room, 1).await;
-    publish(&other, &room, &presence(1)).await;
-    hears(&mut theirs, &presence(1)).await;
+    let (room, _, mut theirs) = heard(&cluster, &other, &there).await;
     let here = connect(&cluster.url()).await;
     // No task has run since: the message is lost.
     let published = here.publish(room.topic, &presence(2)).await;
@@ -231,5 +234,9 @@ async fn without_the_right_to_sharded_channels_rooms_use_plain_ones() {
         let room = Room::new();
         let mut theirs = there.subscribe(room.topic);
         arrives(&here, &room, &mut theirs, &presence(1)).await;
+        let locks = Locks::connect(&url).await.expect("a Cluster");
+        locks.check().await.expect("locks need no such right");
+        let warnings = locks.warnings();
+        assert!(warnings.iter().any(|line| line.contains("ssubscribe")), "{warnings:?}");
     }
 }
