@@ -1,11 +1,13 @@
 //! The locks of a transaction, and the guards that it checks under them. In PostgreSQL a transaction locks
 //! the document first, then users, then other rows. A write transaction of SQLite has the lock of the whole file.
 
+use std::collections::HashMap;
+
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
 use crate::storage::guard::{FenceGuard, Guarded};
-use crate::storage::statement::sql;
+use crate::storage::statement::{json, sql};
 use crate::storage::tx::Tx;
 use crate::storage::tx_error::TxError;
 
@@ -40,6 +42,23 @@ pub async fn lock_of(tx: &mut Tx, link: ShareLinkId) -> Result<Locked, TxError> 
         lock.run(tx).await?;
     }
     Ok(Locked(()))
+}
+
+/// Locks the documents of these links that no other transaction has locked. Returns the links of the locked ones.
+pub(crate) async fn lock_free(
+    tx: &mut Tx,
+    links: &[ShareLinkId],
+) -> Result<HashMap<ShareLinkId, Locked>, TxError> {
+    let free = sql!(
+        sqlite: ["SELECT w.value AS id FROM {@list:{links}}"],
+        postgres: [
+            "SELECT l.id FROM {@list:{links}} JOIN share_links l ON l.id = w.value \
+             JOIN documents d ON d.id = l.document_id{@lock:d} SKIP LOCKED",
+        ],
+        links = json(links)?
+    );
+    let free = free.rows(tx).await?;
+    free.iter().map(|row| Ok((row.get("id")?, Locked(())))).collect()
 }
 
 /// Takes the advisory locks of these documents' histories; `documents` is sorted. It locks no row: an edit

@@ -5,6 +5,8 @@
 //! other fence changes no row (G2). The lease alone does not prevent two writers: a paused process
 //! resumes and still trusts its lease. The database then rejects its older fence.
 
+use std::collections::{HashMap, HashSet};
+
 use chrono::{DateTime, Utc};
 
 use crate::domain::fence::Fence;
@@ -14,21 +16,22 @@ use crate::storage::batcher::Batcher;
 use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
 use crate::storage::links::{LINK_COLUMNS, LINK_JOINS, ShareLink, link_of};
-use crate::storage::locks::{lock_of, vacate};
+use crate::storage::locks::{lock_free, lock_of, vacate};
 use crate::storage::statement::{Row, json, sql};
 use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::webhook_seats::{Grant, note_grant};
-use crate::storage::{Engine, Storage, StorageFuture, postgres, sqlite};
+use crate::storage::{Storage, StorageFuture};
 
-/// Calls of one statement of SQLite.
+/// Calls of one statement.
 const BATCH_MAX: usize = 1_024;
 
-/// The calls that wait for SQLite.
+/// The calls that wait for the statement before them.
 #[derive(Debug)]
 pub(super) struct SeatBatches {
     lookups: Batcher<Seat, Option<SeatLookup>>,
-    grants: Batcher<Grant, Ratified>,
+    /// `None`: the grant is to be ratified alone.
+    grants: Batcher<Grant, Option<Ratified>>,
 }
 
 impl Default for SeatBatches {
@@ -73,21 +76,7 @@ pub enum SeatRight {
 impl Storage {
     /// Reads the state that a claim of a seat depends on. `None`: there is no such link.
     pub fn seat_lookup(&self, seat: Seat) -> StorageFuture<'_, Option<SeatLookup>> {
-        match &self.engine {
-            Engine::Sqlite(_) => {
-                Box::pin(self.seats.lookups.run(seat, |seats| self.seat_lookups(seats)))
-            }
-            Engine::Postgres(_) => run!(self, Read, tx => {
-                let lookup = sql!([
-                    "SELECT ", LINK_COLUMNS, ", s.fence, CASE {seat.role} \
-                     WHEN 'writer' THEN w.updated_at ELSE r.updated_at END AS named_at \
-                     FROM share_links l ", LINK_JOINS,
-                    " LEFT JOIN seats s ON s.link_id = l.id AND s.role = {seat.role} \
-                     WHERE l.id = {seat.link}",
-                ]);
-                lookup.row(tx).await?.as_ref().map(lookup_of).transpose()
-            }),
-        }
+        Box::pin(self.seats.lookups.run(seat, |seats| self.seat_lookups(seats)))
     }
 
     fn seat_lookups(&self, seats: Vec<Seat>) -> StorageFuture<'_, Vec<Option<SeatLookup>>> {
@@ -115,7 +104,7 @@ impl Storage {
     }
 
     /// Ratifies a grant if its fence exceeds the last ratified one. A repeated call with the same
-    /// session and fence returns the same outcome.
+    /// session and fence returns the same outcome. Grants that arrive together share a commit.
     pub async fn ratify(
         &self,
         seat: Seat,
@@ -125,33 +114,43 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> Result<Ratified, StorageError> {
         let grant = Grant { seat, fence, session, user: user.clone(), now };
-        match &self.engine {
-            // One statement and one commit ratify all grants that are queued.
-            Engine::Sqlite(_) => self.seats.grants.run(grant, |group| self.ratify_all(group)).await,
-            Engine::Postgres(_) => {
-                self.ratify_all(vec![grant]).await?.pop().ok_or_else(|| corrupt("no outcome"))
-            }
+        let group = |group| self.ratify_all(group, false);
+        if let Some(ratified) = self.seats.grants.run(grant.clone(), group).await? {
+            return Ok(ratified);
         }
+        let alone = self.ratify_all(vec![grant], true).await?;
+        alone.into_iter().next().flatten().ok_or_else(|| corrupt("no outcome"))
     }
 
-    fn ratify_all(&self, group: Vec<Grant>) -> StorageFuture<'_, Vec<Ratified>> {
+    /// Ratifies grants in one transaction, with one statement and one commit. `None`: another transaction has
+    /// locked the document, and the caller does not wait; or it is a second grant of a seat.
+    fn ratify_all(
+        &self,
+        group: Vec<Grant>,
+        waits: bool,
+    ) -> StorageFuture<'_, Vec<Option<Ratified>>> {
         run!(self, Write, tx => {
-            let accepted = match tx.has_file_lock() {
-                true => sqlite::seats::accept(tx, &group).await?,
-                false => Vec::new(),
+            let links: Vec<_> = group.iter().map(|grant| grant.seat.link).collect();
+            let locked = match links.as_slice() {
+                &[link] if waits => HashMap::from([(link, lock_of(tx, link).await?)]),
+                _ => lock_free(tx, &links).await?,
             };
+            let mut seats = HashSet::new();
+            let locks: Vec<_> = group
+                .iter()
+                .map(|it| locked.get(&it.seat.link).filter(|_| seats.insert(it.seat)))
+                .collect();
+            let own = group.iter().zip(&locks).filter_map(|(grant, lock)| lock.and(Some(grant)));
+            let accepted = accept(tx, &own.collect::<Vec<_>>()).await?;
             let mut outcomes = Vec::with_capacity(group.len());
-            for grant in &group {
-                let locked = lock_of(tx, grant.seat.link).await?;
-                let is_accepted = match tx.has_file_lock() {
-                    true => accepted.contains(&(grant.seat, grant.fence, grant.session)),
-                    false => postgres::seats::accept(tx, grant).await?,
-                };
-                outcomes.push(if is_accepted {
-                    note_grant(tx, locked, grant).await?;
-                    Ratified::Accepted
-                } else {
-                    refusal(tx, grant).await?
+            for (grant, lock) in group.iter().zip(&locks) {
+                outcomes.push(match lock {
+                    None => None,
+                    Some(lock) if accepted.contains(&(grant.seat, grant.fence, grant.session)) => {
+                        note_grant(tx, **lock, grant).await?;
+                        Some(Ratified::Accepted)
+                    }
+                    Some(_) => Some(refusal(tx, grant).await?),
                 });
             }
             Ok(outcomes)
@@ -214,6 +213,48 @@ fn right_of(row: &Row) -> Result<SeatRight, TxError> {
     Ok(SeatRight::Ratified(fence.unwrap_or(Fence::ZERO)))
 }
 
+/// Stores the grants that exceed the last fence of their seat.
+const ACCEPT: &str = "INSERT INTO seats AS s (link_id, role, fence, session_id, user_id, ratified_at) \
+    SELECT l.id, w.value ->> 1, CAST(w.value ->> 2 AS bigint), w.value ->> 3, w.value ->> 4, {now} \
+    FROM {@rows:{grants}} CROSS JOIN share_links l \
+    WHERE l.id = w.value ->> 0 AND l.revoked_at IS NULL \
+    AND (w.value ->> 1 <> 'reviewer' OR l.reviewer_id = w.value ->> 4) \
+    ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, session_id = excluded.session_id, \
+      user_id = excluded.user_id, ratified_at = excluded.ratified_at \
+    WHERE s.fence < excluded.fence \
+      OR (s.fence = excluded.fence AND s.session_id = excluded.session_id) \
+    RETURNING link_id, role, fence, session_id";
+
+/// Runs [`ACCEPT`] for grants of different seats, whose documents are locked. In PostgreSQL it also increments
+/// `documents.grants`, so that a group of edits detects the change of its guards. Triggers mark it in SQLite.
+async fn accept(
+    tx: &mut Tx,
+    group: &[&Grant],
+) -> Result<HashSet<(Seat, Fence, SessionId)>, TxError> {
+    let Some(now) = group.iter().map(|grant| grant.now).max() else { return Ok(HashSet::new()) };
+    let grant = |it: &&Grant| {
+        let Seat { link, role } = it.seat;
+        (link, role.as_str(), it.fence.0, it.session, it.user.clone())
+    };
+    let stored = sql!(
+        sqlite: [ACCEPT],
+        postgres: [
+            "WITH ratified AS (", ACCEPT, "), changed AS ( \
+               UPDATE documents d SET grants = d.grants + 1 \
+               FROM ratified r JOIN share_links l ON l.id = r.link_id WHERE d.id = l.document_id \
+             ) SELECT link_id, role, fence, session_id FROM ratified",
+        ],
+        grants = json(&group.iter().map(grant).collect::<Vec<_>>())?,
+        now
+    );
+    let mut accepted = HashSet::new();
+    for row in stored.rows(tx).await? {
+        let seat = Seat::new(row.get("link_id")?, row.get("role")?);
+        accepted.insert((seat, row.get("fence")?, row.get("session_id")?));
+    }
+    Ok(accepted)
+}
+
 async fn refusal(tx: &mut Tx, grant: &Grant) -> Result<Ratified, TxError> {
     let Grant { seat, ref user, .. } = *grant;
     let link =
@@ -239,6 +280,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::{DocumentId, ShareLinkId};
     use crate::domain::user::User;
+    use crate::storage::Engine;
     use crate::storage::documents::NewDocument;
     use crate::storage::links::NewShareLink;
     use crate::storage::sqlite::Sqlite;

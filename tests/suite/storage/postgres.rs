@@ -11,10 +11,11 @@ use galley::storage::Storage;
 use galley::storage::error::StorageError;
 use galley::storage::log::{Append, Appended};
 use galley::storage::reviews::ReviewChange;
+use galley::storage::seats::Ratified;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
 
-use crate::support::postgres_server::{Server, shared};
+use crate::support::postgres_server::{Server, locked_row, shared};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d1_concurrent_opens_of_an_empty_database_succeed() {
@@ -352,6 +353,22 @@ async fn waiting_for_locks(connection: &mut PgConnection, wanted: i64) {
         }
     };
     within(waiting).await;
+}
+
+/// Goal: a grant whose document another transaction has locked waits outside of the group of grants.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g16_a_locked_row_delays_only_the_grant_of_its_own_document() {
+    let desk = Desk::postgres().await;
+    let (stuck, free) = (desk.seated().await, desk.seated().await);
+    let other = locked_row(&desk.location.url(), &stuck.document.to_string()).await;
+    let (storage, mut waiting) = (desk.storage.clone(), JoinSet::new());
+    waiting.spawn(async move { ratify(&storage, stuck.writer.seat, 30).await });
+    let mut watcher = crate::support::postgres_server::stranger(&desk.location.url()).await;
+    waiting_for_locks(&mut watcher, 1).await;
+    let ratified = within(ratify(&desk.storage, free.writer.seat, 30)).await;
+    assert_eq!(ratified, Ratified::Accepted);
+    other.close().await.unwrap();
+    assert_eq!(within(waiting.join_all()).await, [Ratified::Accepted]);
 }
 
 /// Writes groups to all of these documents. Ratifies grants and creates reviews on the first.

@@ -21,7 +21,6 @@ pub(super) mod log;
 pub(super) mod open;
 pub(crate) mod parameters;
 pub(super) mod pool;
-pub(super) mod seats;
 
 use std::sync::atomic::AtomicBool;
 

@@ -13,7 +13,6 @@ pub(super) mod journal;
 mod journal_tests;
 pub(super) mod log;
 pub(crate) mod open;
-pub(super) mod seats;
 #[cfg(test)]
 mod tests;
 mod write_cache;
