@@ -20,6 +20,8 @@
 //!   tries a rate that is not sustained once more.
 //! - `peers`: the same search for the servers of npm ([`npm`]), which store nothing, and then for
 //!   Galley. Runs only if named.
+//! - `sockets`: as many sockets as the limits of the machine permit, on Redis and PostgreSQL
+//!   ([`sockets`]). Runs only if named, and alone.
 //!
 //! ```text
 //! cargo bench --bench relay
@@ -52,6 +54,8 @@ mod measure;
 mod npm;
 #[path = "relay/pair.rs"]
 mod pair;
+#[path = "relay/sockets.rs"]
+mod sockets;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -70,6 +74,7 @@ const STEADY: &str = "steady";
 const NOTIFIED: &str = "told";
 const MOST: &str = "most";
 const PEERS: &str = "peers";
+const SOCKETS: &str = "sockets";
 const LOADS: [&str; 5] = [ALONE, STEADY, NOTIFIED, MOST, PEERS];
 /// The loads that run only if named.
 const ASIDE: [&str; 2] = [NOTIFIED, PEERS];
@@ -99,6 +104,9 @@ fn main() {
         return;
     }
     let is_named = |load: &str| arguments.iter().any(|argument| argument == load);
+    if is_named(SOCKETS) {
+        return runtime.block_on(sockets::measure());
+    }
     let is_any_named = LOADS.into_iter().any(is_named);
     runtime.block_on(measure(|load| is_named(load) || !(is_any_named || ASIDE.contains(&load))));
 }

@@ -10,16 +10,21 @@ use tokio::time::Instant;
 use crate::client::{Address, EVENTS, Socket, enter};
 use crate::contender::Relay;
 use crate::measure::{Bar, Table, median, ratio};
+use crate::support::{postgres_server, redis_server};
 
 const ROOMS: u32 = 1_000;
 const TURNS: usize = 5;
 
 pub(crate) async fn measure(table: &mut Table) {
-    let both = [Relay::galley().await, Relay::copy().await];
-    let mut taken = [Vec::new(), Vec::new()];
-    let mut processor = [Vec::new(), Vec::new()];
+    let (redis, postgres) = (redis_server::Server::start().await, postgres_server::Server::start());
+    let (locks, database) = (redis.url(), postgres.url(&postgres.empty().await));
+    let settings = [("LOCKS__URL", locks.as_str()), ("DATABASE__URL", database.as_str())];
+    let far = Relay::Galley(Relay::galley_with(&settings).await);
+    let contenders = [Relay::galley().await, far, Relay::copy().await];
+    let mut taken = [const { Vec::new() }; 3];
+    let mut processor = [const { Vec::new() }; 3];
     for _ in 0..TURNS {
-        for ((relay, taken), processor) in both.iter().zip(&mut taken).zip(&mut processor) {
+        for ((relay, taken), processor) in contenders.iter().zip(&mut taken).zip(&mut processor) {
             let rooms = relay.rooms(ROOMS, EVENTS).await;
             let before = relay.processor();
             let (seconds, sockets) = storm(rooms).await;
@@ -28,16 +33,21 @@ pub(crate) async fn measure(table: &mut Table) {
             leave(sockets).await;
         }
     }
-    let [galley, copy] = &taken;
-    let shown = |seconds: &[f64]| format!("{:.0} ms", median(seconds) * 1_000.0);
-    let what = format!("{} connect at once: until all are in sync", 2 * ROOMS);
-    let against = format!("{}: the relay that copies", shown(copy));
-    table.row(what, (shown(galley), against), ratio(galley, copy), Bar::AtMost(2.0));
-    let [galley, copy] = &processor;
-    let shown = |micros: &[f64]| format!("{:.0} µs", median(micros));
-    let against = format!("{}: the relay that copies", shown(copy));
-    let what = "the same: processor time of the server for each";
-    table.row(what, (shown(galley), against), ratio(galley, copy), Bar::None);
+    let what = format!("{} connect at once", 2 * ROOMS);
+    for (galley, on, bar) in [
+        (0, "until all are in sync", Bar::AtMost(1.5)),
+        (1, "the same with Redis and PostgreSQL", Bar::None),
+    ] {
+        let [ours, theirs] = [galley, 2].map(|at| &taken[at]);
+        let shown = |seconds: &[f64]| format!("{:.0} ms", median(seconds) * 1_000.0);
+        let against = format!("{}: the relay that copies", shown(theirs));
+        table.row(format!("{what}: {on}"), (shown(ours), against), ratio(ours, theirs), bar);
+        let [ours, theirs] = [galley, 2].map(|at| &processor[at]);
+        let shown = |micros: &[f64]| format!("{:.0} µs", median(micros));
+        let against = format!("{}: the relay that copies", shown(theirs));
+        let what = "the same: processor time of the server for each";
+        table.row(what, (shown(ours), against), ratio(ours, theirs), Bar::None);
+    }
 }
 
 /// Seconds until the last client is in sync, and all clients.

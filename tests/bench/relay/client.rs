@@ -1,15 +1,17 @@
 //! The smallest possible client: it requests the room's document and waits for the reply.
 
+use std::net::Ipv4Addr;
+
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use galley::domain::seat::Role;
 use galley::yjs::protocol::{self, ClientFrame};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async_with_config};
 
 use crate::support::redis_server::TEST_TIMEOUT;
 
@@ -88,13 +90,27 @@ impl Address {
 
 /// Acquires a seat. Returns the socket and the room's document, once the server has sent it.
 pub(crate) async fn enter(address: &Address, role: Role) -> (Socket, Bytes) {
+    enter_from(Ipv4Addr::UNSPECIFIED, address, role).await
+}
+
+/// The same from that address of this machine.
+pub(crate) async fn enter_from(source: Ipv4Addr, address: &Address, role: Role) -> (Socket, Bytes) {
     /// An authentication with empty token and version.
     const HELLO: &[u8] = &[2, 0, 0, 0];
     let url = format!("{}{}", address.url.replacen("http", "ws", 1), address.path(role));
     let mut request = url.into_client_request().expect("a request");
     let bearer = format!("Bearer {}", address.token(role)).parse().expect("a header");
     request.headers_mut().insert("authorization", bearer);
-    let connecting = connect_async_with_config(request, Some(buffers()), true);
+    let server = address.url.rsplit('/').next().expect("an address");
+    let server = lookup_host(server).await.expect("a host").next().expect("one address");
+    let client = TcpSocket::new_v4().expect("a socket");
+    if !source.is_unspecified() {
+        client.bind((source, 0).into()).expect("a free port");
+    }
+    let stream = client.connect(server).await.expect("a connection");
+    stream.set_nodelay(true).expect("a socket option");
+    let stream = MaybeTlsStream::Plain(stream);
+    let connecting = client_async_with_config(request, stream, Some(buffers()));
     let (mut socket, _) = connecting.await.expect("a handshake");
     if address.dialect == Dialect::Hocuspocus {
         send(&mut socket, address.wrap(&Bytes::from_static(HELLO))).await;

@@ -46,9 +46,14 @@ pub(crate) struct Other {
 
 impl Relay {
     pub(crate) async fn galley() -> Self {
+        Self::Galley(Self::galley_with(&[]).await)
+    }
+
+    /// The server with these settings beside the [`LIMITS`].
+    pub(crate) async fn galley_with(settings: &[(&str, &str)]) -> Arc<Server> {
         // Not in the system's folder for temporary files, which may be memory.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-        Self::Galley(Arc::new(Server::in_folder(Arc::new(folder), LIMITS).await))
+        Arc::new(Server::in_folder(Arc::new(folder), &[LIMITS, settings].concat()).await)
     }
 
     pub(crate) async fn copy() -> Self {
