@@ -172,9 +172,8 @@ pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the reply to a committed change of a review waits for the review's anchor. The queue of
 /// the user's other texts has no bound in time; a text at its limit takes two seconds.
 pub const ANCHOR_TIMEOUT: Duration = Duration::from_secs(5);
-/// Grants that a server ratifies concurrently after the database lost them: half of the PostgreSQL
-/// connections that do not write edits. The others serve revocations and joins meanwhile; SQLite
-/// commits them as a group.
+/// Grants that a server ratifies concurrently after the database lost them: at most half of the PostgreSQL
+/// connections that do not write edits. The others serve revocations and joins meanwhile.
 pub const GRANTS_RATIFIED_AT_ONCE: usize = 4;
 /// Time budget in which a room stores updates again that an older database lacks: two lock waits on
 /// a row, over all tries. The room commits no edit of the document meanwhile; afterwards the clients

@@ -31,6 +31,8 @@ export type Options = { galley: string, link: string, role: "writer" | "reviewer
 const [SYNC, EVENT, TOKEN, STEP_1] = [0, 100, 101, 0]
 /** In ms. */
 const [RENEW_BEFORE, RENEW_PAUSE, TIMER_MAX, BACKOFF, BACKOFF_MAX] = [60_000, 1_000, 2 ** 31 - 1, 300, 10_000]
+/** The close code of a socket that broke. */
+const ABNORMAL = 1006
 const LEFT = new GalleyError(1000, "left", { retry: "never" })
 
 export class Session {
@@ -121,7 +123,7 @@ export class Session {
         this.#isGranted = this.#isAccepted = true
         delete this.provider.params.takeover
         this.provider.params.resume = event.resume
-        this.#reconnectWithin = event.reconnect_within_ms
+        this.#reconnectWithin = Number(event.reconnect_within_ms) || 0
         this.#present()
         return this.#enter()
       case "seat.waiting":
@@ -134,8 +136,6 @@ export class Session {
       case "document.saved":
         return this.#savedState.saved(event.state_vector)
       case "server.draining":
-        // Such a server closes its sockets one after the other.
-        this.#reconnectWithin = 0
         return void (this.#drainDelay = event.reconnect_after_ms)
       case "denied":
         this.#savedState.setAnswered(false)
@@ -164,7 +164,8 @@ export class Session {
     const error = closed(code, reason, this.#isAccepted)
     if (!error.reconnects) return this.#finish(error)
     this.#emit("closed", error)
-    // Clients of a restarted server reconnect at random times.
+    // Clients of a lost server reconnect at random times; one that closes a socket lives.
+    if (code !== ABNORMAL) this.#reconnectWithin = 0
     const bound = Math.min(BACKOFF * 2 ** this.#attempts, BACKOFF_MAX)
     const most = this.#attempts++ === 0 ? Math.max(bound, this.#reconnectWithin) : bound
     const backoff = bound / 2 + Math.random() * (most - bound / 2)

@@ -359,7 +359,10 @@ impl Seats {
             resume: &identity.resume,
             user: &identity.user,
             message_bytes: self.limits().message_bytes,
-            reconnect_within_ms: reconnect_within_ms(self.shared.registry.len()),
+            reconnect_within_ms: reconnect_within_ms(
+                self.shared.registry.len(),
+                self.shared.terms.resume_grace,
+            ),
         };
         // A session whose claim began before the drain is not seated either.
         let joined = match self.not_draining() {
@@ -421,10 +424,12 @@ impl Seats {
 }
 
 /// The bound of a client's random first pause, by the sessions of this server: if it is lost, they all join others at
-/// once. The simulation of a million pairs gives the figures (`tests/reach/RESULTS.md`).
-fn reconnect_within_ms(sessions: usize) -> usize {
+/// once. If only the socket broke, the client is to return within the grace. The simulation of a million pairs gives
+/// the figures (`tests/reach/RESULTS.md`).
+fn reconnect_within_ms(sessions: usize, grace: Duration) -> usize {
     let (shortest, longest) = RECONNECT_WITHIN;
-    (sessions * 1_000 / JOINS_A_SECOND).clamp(shortest, longest)
+    let half = usize::try_from(grace.as_millis() / 2).unwrap_or(longest);
+    (sessions * 1_000 / JOINS_A_SECOND).min(half).clamp(shortest, longest)
 }
 
 pub(crate) fn taken(holder: &Holder, requester: &User) -> Close {
@@ -464,6 +469,12 @@ mod tests {
 
     #[test]
     fn clients_of_a_larger_server_reconnect_over_a_longer_time() {
-        assert_eq!([0, 1_200, 4_000, 100_000].map(reconnect_within_ms), [600, 600, 2_000, 4_000]);
+        let within = |seconds| {
+            [0, 1_200, 4_000, 100_000]
+                .map(|sessions| reconnect_within_ms(sessions, Duration::from_secs(seconds)))
+        };
+        assert_eq!(within(8), [600, 600, 2_000, 4_000]);
+        assert_eq!(within(3), [600, 600, 1_500, 1_500]);
+        assert_eq!(within(0), [600; 4]);
     }
 }

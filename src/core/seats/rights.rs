@@ -5,7 +5,7 @@
 //!
 //! A database that was set back by a failover or a restore has lost grants: its fence is below that of the
 //! session, and it rejects every write of the seat until the server ratifies the fence again. A set-back may lose
-//! the grants of thousands of seats, and each ratification is one commit. So a task of its own ratifies,
+//! the grants of thousands of seats, and a grant whose document is locked is a commit of its own. So a task of its own ratifies,
 //! [`GRANTS_RATIFIED_AT_ONCE`] at a time: the revocations of the next tick wait for none of them (G16).
 
 use std::slice::from_ref;

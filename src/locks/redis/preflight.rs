@@ -119,8 +119,8 @@ async fn exercise_permissions(
 pub(crate) async fn refuses_sharded_pubsub(calls: &Calls) -> Result<bool, LocksError> {
     let Topology::Cluster(cluster) = &calls.route else { return Ok(false) };
     let mut request = pipeline();
-    request.cmd("SSUBSCRIBE").arg("share-link:right:{a}").arg("share-link:right:{b}");
-    request.cmd("SPUBLISH").arg("share-link:right:{a}").arg("");
+    request.cmd("SSUBSCRIBE").arg("share-link:room:{a}").arg("share-link:room:{b}");
+    request.cmd("SPUBLISH").arg("share-link:room:{a}").arg("");
     let deadline = Instant::now() + CALL_TIMEOUT;
     let view = cluster.some_view(deadline).await?;
     let nodes = view.nodes().iter().map(|node| node.calls.query(&request, deadline));

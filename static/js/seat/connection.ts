@@ -19,6 +19,8 @@ import { MESSAGE_BYTES, YjsSocket } from "./yjs_socket.ts"
 
 export type ServerEvent = { event: string, [field: string]: any }
 
+/** The close code of a socket that broke. */
+const ABNORMAL = 1006
 /** A connect without a reply by then has failed, in ms: a browser would wait for minutes. */
 const CONNECT_TIMEOUT = 10_000
 /** The page probes a socket without a message for so long, in ms: the server echoes presence every 15 s. */
@@ -219,8 +221,6 @@ export class Connection extends EventTarget {
     } else if (event.event === "server.draining") {
       this.draining = true
       this.#wait = Number(event.reconnect_after_ms) || 0
-      // Such a server closes its sockets one after the other.
-      this.#reconnectWithin = 0
     }
     this.dispatchEvent(new CustomEvent("event", { detail: event }))
   }
@@ -228,6 +228,8 @@ export class Connection extends EventTarget {
   /** @param close by the server or the network */
   #closed({ code, reason }: CloseEvent) {
     this.#disconnect()
+    // A server that closes a socket lives.
+    if (code !== ABNORMAL) this.#reconnectWithin = 0
     if (code === 4409) {
       // It is another session's by now: the secret of this one opens nothing any more.
       this.#resume = ""

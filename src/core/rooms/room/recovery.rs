@@ -334,7 +334,7 @@ async fn cause_of_rejection(storage: &Storage, session: &Session) -> Cause {
         return Cause::Lost(reason);
     }
     let fence = session.fence();
-    match timeout(DIAGNOSIS_MAX, storage.seat_lookup(session.identity.seat)).await {
+    match timeout(DIAGNOSIS_MAX, storage.seat_lookup_alone(session.identity.seat)).await {
         Ok(Ok(Some(lookup))) if lookup.link.revoked_at.is_some() => {
             let end = timeout(DIAGNOSIS_MAX, storage.end_of_link(lookup.link.id)).await;
             Cause::Ended(end.ok().and_then(Result::ok).unwrap_or(LinkEnd::Revoked))

@@ -123,12 +123,16 @@ impl Connections {
         }
     }
 
-    /// Bounds a call. A time-out drops the future, and so closes its connection.
+    /// Bounds a call. A time-out drops the future, and so closes its connection. The idle ones may be as silent: the
+    /// next calls open others.
     pub(crate) async fn bounded<T>(
         &self,
         run: impl Future<Output = Result<T, TxError>>,
     ) -> Result<T, TxError> {
-        let late = |_| unavailable("the database did not answer in time");
+        let late = |_| {
+            self.0.idle().clear();
+            unavailable("the database did not answer in time")
+        };
         timeout(CALL_TIMEOUT, run).await.map_err(late)?
     }
 
