@@ -52,8 +52,8 @@ pub(crate) async fn lock_free(
     let free = sql!(
         sqlite: ["SELECT w.value AS id FROM {@list:{links}}"],
         postgres: [
-            "SELECT l.id FROM {@list:{links}} JOIN share_links l ON l.id = w.value \
-             JOIN documents d ON d.id = l.document_id{@lock:d} SKIP LOCKED",
+            "SELECT l.id FROM share_links l JOIN documents d ON d.id = l.document_id \
+             WHERE l.id = ANY(ARRAY(SELECT w.value FROM {@list:{links}})){@lock:d} SKIP LOCKED",
         ],
         links = json(links)?
     );

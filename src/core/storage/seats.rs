@@ -40,6 +40,27 @@ impl Default for SeatBatches {
     }
 }
 
+// The rows come first: otherwise SQLite reads every link. PostgreSQL probes the index for each row (`OFFSET 0`
+// keeps the subquery whole): a plan that it made for an empty table would join by reading the whole index.
+const WANTED: &str = " FROM (SELECT w.value FROM {@rows:{wanted}}) wanted CROSS JOIN ";
+const AT: &str = ", CAST(wanted.value ->> 2 AS bigint) AS at";
+const SEAT_COLUMNS: &str = ", s.fence, CASE wanted.value ->> 1 WHEN 'writer' THEN w.updated_at \
+    ELSE r.updated_at END AS named_at";
+const OF_WANTED: &str = "LEFT JOIN seats s ON s.link_id = l.id AND s.role = wanted.value ->> 1 \
+    WHERE l.id = wanted.value ->> 0";
+
+/// Stores the grants that exceed the last fence of their seat.
+const ACCEPT: &str = "INSERT INTO seats AS s (link_id, role, fence, session_id, user_id, ratified_at) \
+    SELECT l.id, w.value ->> 1, CAST(w.value ->> 2 AS bigint), w.value ->> 3, w.value ->> 4, {now} \
+    FROM {@rows:{grants}} CROSS JOIN ";
+const UNLESS_LATER: &str = " AND l.revoked_at IS NULL \
+    AND (w.value ->> 1 <> 'reviewer' OR l.reviewer_id = w.value ->> 4) \
+    ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, session_id = excluded.session_id, \
+      user_id = excluded.user_id, ratified_at = excluded.ratified_at \
+    WHERE s.fence < excluded.fence \
+      OR (s.fence = excluded.fence AND s.session_id = excluded.session_id) \
+    RETURNING link_id, role, fence, session_id";
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeatLookup {
     /// The link, also a revoked one.
@@ -87,17 +108,18 @@ impl Storage {
     fn seat_lookups(&self, seats: Vec<Seat>) -> StorageFuture<'_, Vec<Option<SeatLookup>>> {
         run!(self, Read, tx => {
             let wanted: Vec<_> = (0_u32..).zip(&seats).map(|(at, it)| (it.link, it.role.as_str(), at)).collect();
-            // The seats come first: otherwise SQLite reads every link. They are one JSON text, so any number of
-            // them is the same statement.
-            let rows = sql!([
-                "SELECT ", LINK_COLUMNS, ", s.fence, CAST(wanted.value ->> 2 AS bigint) AS at, \
-                 CASE wanted.value ->> 1 WHEN 'writer' THEN w.updated_at ELSE r.updated_at END AS named_at \
-                 FROM (SELECT w.value FROM {@rows:{json(&wanted)?}}) wanted \
-                 CROSS JOIN share_links l ",
-                LINK_JOINS,
-                " LEFT JOIN seats s ON s.link_id = l.id AND s.role = wanted.value ->> 1 \
-                 WHERE l.id = wanted.value ->> 0",
-            ]);
+            // One JSON text, so any number of seats is the same statement.
+            let rows = sql!(
+                sqlite: [
+                    "SELECT ", LINK_COLUMNS, SEAT_COLUMNS, AT, WANTED, "share_links l ", LINK_JOINS,
+                    OF_WANTED,
+                ],
+                postgres: [
+                    "SELECT l.*", AT, WANTED, "LATERAL (SELECT ", LINK_COLUMNS, SEAT_COLUMNS,
+                    " FROM share_links l ", LINK_JOINS, OF_WANTED, " OFFSET 0) l",
+                ],
+                wanted = json(&wanted)?
+            );
             let mut lookups = vec![None; seats.len()];
             for row in rows.rows(tx).await? {
                 if let Some(seat) = lookups.get_mut(row.get::<usize>("at")?) {
@@ -222,18 +244,6 @@ fn right_of(row: &Row) -> Result<SeatRight, TxError> {
     Ok(SeatRight::Ratified(fence.unwrap_or(Fence::ZERO)))
 }
 
-/// Stores the grants that exceed the last fence of their seat.
-const ACCEPT: &str = "INSERT INTO seats AS s (link_id, role, fence, session_id, user_id, ratified_at) \
-    SELECT l.id, w.value ->> 1, CAST(w.value ->> 2 AS bigint), w.value ->> 3, w.value ->> 4, {now} \
-    FROM {@rows:{grants}} CROSS JOIN share_links l \
-    WHERE l.id = w.value ->> 0 AND l.revoked_at IS NULL \
-    AND (w.value ->> 1 <> 'reviewer' OR l.reviewer_id = w.value ->> 4) \
-    ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, session_id = excluded.session_id, \
-      user_id = excluded.user_id, ratified_at = excluded.ratified_at \
-    WHERE s.fence < excluded.fence \
-      OR (s.fence = excluded.fence AND s.session_id = excluded.session_id) \
-    RETURNING link_id, role, fence, session_id";
-
 /// Runs [`ACCEPT`] for grants of different seats, whose documents are locked. In PostgreSQL it also increments
 /// `documents.grants`, so that a group of edits detects the change of its guards. Triggers mark it in SQLite.
 async fn accept(
@@ -246,11 +256,13 @@ async fn accept(
         (link, role.as_str(), it.fence.0, it.session, it.user.clone())
     };
     let stored = sql!(
-        sqlite: [ACCEPT],
+        sqlite: [ACCEPT, "share_links l WHERE l.id = w.value ->> 0", UNLESS_LATER],
         postgres: [
-            "WITH ratified AS (", ACCEPT, "), changed AS ( \
-               UPDATE documents d SET grants = d.grants + 1 \
-               FROM ratified r JOIN share_links l ON l.id = r.link_id WHERE d.id = l.document_id \
+            "WITH ratified AS (", ACCEPT,
+            "LATERAL (SELECT * FROM share_links WHERE id = w.value ->> 0 OFFSET 0) l WHERE TRUE", UNLESS_LATER,
+            "), changed AS ( \
+               UPDATE documents SET grants = grants + 1 WHERE id = ANY(ARRAY( \
+                 SELECT (SELECT l.document_id FROM share_links l WHERE l.id = r.link_id) FROM ratified r)) \
              ) SELECT link_id, role, fence, session_id FROM ratified",
         ],
         grants = json(&group.iter().map(grant).collect::<Vec<_>>())?,

@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection};
 use crate::storage::error::StorageError;
 
 /// The settings of all connections. They override those of the role and the database.
-const COMMON: [(&str, &str); 8] = [
+const COMMON: [(&str, &str); 6] = [
     // The commit reaches the disk, and the synchronous standbys, before PostgreSQL confirms it (D4).
     ("synchronous_commit", "on"),
     ("default_transaction_isolation", "read committed"),
@@ -21,10 +21,8 @@ const COMMON: [(&str, &str); 8] = [
     // All statements are small and constant: PostgreSQL plans each once, and compiles none.
     ("plan_cache_mode", "force_generic_plan"),
     ("jit", "off"),
-    // PostgreSQL caches a plan, and the plan for an empty table would be a full scan, or a join over a whole index.
+    // PostgreSQL caches a plan, and the plan for an empty table would be a full scan.
     ("enable_seqscan", "off"),
-    ("enable_hashjoin", "off"),
-    ("enable_mergejoin", "off"),
 ];
 
 #[derive(Clone)]
