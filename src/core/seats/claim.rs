@@ -44,7 +44,7 @@ use crate::storage::users::changes;
 /// Claims for one seat before the session is rejected. Each further claim means that another
 /// session acquired the seat or raised the fence.
 const CLAIM_TRIES: usize = 4;
-/// Joins a second of one server with two cores on Redis and PostgreSQL (`tests/bench/RESULTS.md`).
+/// Joins a second, fewer than one server with two cores seats (`tests/bench/RESULTS.md`).
 const JOINS_A_SECOND: usize = 2_000;
 /// The shortest and the longest time for clients of a lost server to reconnect in, in ms.
 const RECONNECT_WITHIN: (usize, usize) = (600, 4_000);

@@ -153,14 +153,14 @@ impl Storage {
         alone.into_iter().next().flatten().ok_or_else(|| corrupt("no outcome"))
     }
 
-    /// Ratifies grants in one transaction, with one statement and one commit. `None`: another transaction has
-    /// locked the document, and the caller does not wait; or it is a second grant of a seat.
+    /// Ratifies grants in one transaction, with one statement and one commit. `None`: the grant is to be ratified
+    /// alone, since another transaction has locked the document, or it is refused or a second one of its seat.
     fn ratify_all(
         &self,
         group: Vec<Grant>,
         waits: bool,
     ) -> StorageFuture<'_, Vec<Option<Ratified>>> {
-        run!(self, Write, tx => {
+        run!(self, One, tx => {
             let links: Vec<_> = group.iter().map(|grant| grant.seat.link).collect();
             let locked = match links.as_slice() {
                 &[link] if waits => HashMap::from([(link, lock_of(tx, link).await?)]),
@@ -181,6 +181,8 @@ impl Storage {
                         note_grant(tx, **lock, grant).await?;
                         Some(Ratified::Accepted)
                     }
+                    // Others wait for the documents of the group: it spends no time on a refusal.
+                    Some(_) if group.len() > 1 => None,
                     Some(_) => Some(refusal(tx, grant).await?),
                 });
             }

@@ -40,7 +40,7 @@ pub enum Begin {
     Snapshot,
     /// One statement that reads.
     Read,
-    /// One statement that writes, and tolerates a second run: a lost connection hides its commit.
+    /// As `Write`, and tolerates a second run: a lost connection hides its commit.
     One,
 }
 
@@ -144,8 +144,10 @@ pub use crate::storage::postgres::pool::pause;
 /// Whether a call that failed so runs again, after `tries` runs.
 pub fn runs_again(error: &TxError, begin: Begin, tries: u32) -> bool {
     match (error, begin) {
-        (TxError::Again(_), Begin::Write | Begin::Snapshot) => tries < TRIES,
-        (TxError::Again(_) | TxError::Lost(_), Begin::Read | Begin::One) => tries < 2,
+        (TxError::Again(_), Begin::Write | Begin::One | Begin::Snapshot) => tries < TRIES,
+        (TxError::Again(_), Begin::Read) | (TxError::Lost(_), Begin::Read | Begin::One) => {
+            tries < 2
+        }
         _ => false,
     }
 }

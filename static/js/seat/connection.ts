@@ -294,8 +294,11 @@ export class Connection extends EventTarget {
     this.#probe()
   }
 
-  /** Requests a message from the server, and replaces the socket if none comes. */
-  #probe() {
+  /**
+   * Requests a message from the server, and replaces the socket if none comes: at once where the page knows why it may be
+   * half-open, else with the pause of a lost server, which all its clients notice.
+   */
+  #probe(reconnect = () => this.#claim()) {
     const socket = this.#socket
     if (!socket?.isOpen || this.#probed === socket) return
     this.#probed = socket
@@ -305,7 +308,7 @@ export class Connection extends EventTarget {
       this.#probed = null
       if (socket !== this.#socket || socket.lastMessageAt !== lastMessageAt) return
       this.#disconnect()
-      this.#claim()
+      reconnect()
     }, PROBE_TIMEOUT)
   }
 
@@ -316,7 +319,7 @@ export class Connection extends EventTarget {
     this.#checkedAt = now
     if (slept) return this.#wake()
     const silence = this.#socket ? now - this.#socket.lastMessageAt : 0
-    if (SILENCE_MAX < silence) this.#probe()
+    if (SILENCE_MAX < silence) this.#probe(() => this.#retryLater())
     if (silence <= CONNECT_TIMEOUT || this.#socket?.isOpen) return
     this.#disconnect()
     this.#failed()

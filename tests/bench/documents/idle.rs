@@ -27,7 +27,7 @@ pub(crate) async fn measure(table: &mut Table) {
     let shown = |bytes: f64| format!("{:.1} KiB", bytes / KIB);
     let what = "memory of an idle connection, two to a room";
     let against = format!("{}: the relay that copies", shown(copy));
-    table.row(what, (shown(galley), against), galley / copy, Bar::AtMost(1.3));
+    table.row(what, (shown(galley), against), galley / copy, Bar::AtMost(1.15));
 }
 
 /// Bytes a connection.
