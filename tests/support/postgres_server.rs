@@ -74,15 +74,12 @@ impl Server {
         Self::with(&memory(), "fsync = off\nshared_preload_libraries = 'pg_stat_statements'\n")
     }
 
-    /// A server that logs the plan of each statement as JSON, and has a sequential scan where no index applies.
-    pub(crate) fn explaining() -> Self {
-        Self::with(
-            &memory(),
-            "fsync = off\nshared_preload_libraries = 'auto_explain'\nauto_explain.log_min_duration = 0\n\
-             auto_explain.log_format = json\nauto_explain.log_nested_statements = on\n\
-             enable_seqscan = off\nenable_hashjoin = off\nenable_mergejoin = off\n\
-             cpu_tuple_cost = 100\ncpu_index_tuple_cost = 100\nplan_cache_mode = force_generic_plan\n",
-        )
+    /// A server that logs the plan of each statement as JSON, with these settings of the planner.
+    pub(crate) fn explaining(planner: &str) -> Self {
+        let settings = "fsync = off\nshared_preload_libraries = 'auto_explain'\n\
+                        auto_explain.log_min_duration = 0\nauto_explain.log_format = json\n\
+                        auto_explain.log_nested_statements = on\n";
+        Self::with(&memory(), &format!("{settings}{planner}"))
     }
 
     fn with(above: &Path, settings: &str) -> Self {

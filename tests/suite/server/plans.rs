@@ -29,6 +29,13 @@ const BOUNDED: [&str; 7] = [
     "webhooks",
 ];
 
+/// The planner has a sequential scan where no index applies, and joins by index alone.
+const BY_INDEX: &str = "enable_seqscan = off\nenable_hashjoin = off\nenable_mergejoin = off\n\
+                        cpu_tuple_cost = 100\ncpu_index_tuple_cost = 100\n\
+                        plan_cache_mode = force_generic_plan\n";
+/// Words of the statements of a join.
+const JOIN: [&str; 3] = ["named_at", "INSERT INTO seats", "SKIP LOCKED"];
+
 /// Rows whose users and documents do not exist.
 const ROWS: &str = "
     SET session_replication_role = replica;
@@ -69,7 +76,7 @@ fn plans(log: &str) -> impl Iterator<Item = Value> {
 /// whole.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_statement_reads_a_growing_table_without_an_index() {
-    let postgres = postgres_server::Server::explaining();
+    let postgres = postgres_server::Server::explaining(BY_INDEX);
     let url = postgres.url(&postgres.empty().await);
     let server = Server::with(&[QUICK[0], QUICK[1], ("DATABASE__URL", &url)]).await;
     let mut stranger = postgres_server::stranger(&url).await;
@@ -100,4 +107,26 @@ async fn no_statement_reads_a_growing_table_without_an_index() {
     }
     assert!(200 < statements.len(), "{} statements", statements.len());
     assert_eq!(bad, BTreeSet::new());
+}
+
+/// Goal: the plans of a join, which a connection keeps, probe an index for each seat, although the tables were
+/// empty when PostgreSQL made them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_join_that_was_planned_on_empty_tables_probes_indexes() {
+    let postgres = postgres_server::Server::explaining("");
+    let url = postgres.url(&postgres.empty().await);
+    let server = Server::with(&[("DATABASE__URL", &url)]).await;
+    let desk = server.desk("").await;
+    server.claim_seat(&desk, "writer", "events=1").await.event("seat.granted").await;
+    let mut statements = BTreeSet::new();
+    for plan in plans(&postgres.log()) {
+        let text = plan["Query Text"].as_str().expect("a statement");
+        if text.contains("share_links l") && JOIN.iter().any(|word| text.contains(word)) {
+            let mut found = Vec::new();
+            whole_scans(&plan["Plan"], &mut found);
+            assert_eq!(found, [], "{text}");
+            statements.insert(text.to_owned());
+        }
+    }
+    assert_eq!(statements.len(), JOIN.len(), "{statements:?}");
 }
