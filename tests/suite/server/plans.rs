@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use galley::domain::ids::ShareLinkId;
 use serde_json::Value;
 
 use crate::server::acts;
@@ -16,6 +17,7 @@ use crate::server::operations::Case;
 use crate::server::person_fixtures::{Whole, done};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
+use crate::support::ws_client::Peer;
 
 /// Tables that may be read whole: of one row, waiters who have just left (the batch of reminders deletes them),
 /// caches with a limit of files and of bytes, an outbox that deliveries empty, and receipts of a month.
@@ -116,6 +118,9 @@ async fn a_join_that_was_planned_on_empty_tables_probes_indexes() {
     let postgres = postgres_server::Server::explaining("");
     let url = postgres.url(&postgres.empty().await);
     let server = Server::with(&[("DATABASE__URL", &url)]).await;
+    let (kim, nowhere) = (server.guest("Kim").await, ShareLinkId::generate().to_string());
+    let refused = Peer::connect(&server.url, &nowhere, "writer", &kim.token, "events=1").await;
+    assert_eq!(refused.closed().await.0, 4404);
     let desk = server.desk("").await;
     server.claim_seat(&desk, "writer", "events=1").await.event("seat.granted").await;
     let mut statements = BTreeSet::new();
